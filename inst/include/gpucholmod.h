@@ -5,9 +5,9 @@
  * the host's memory or on a GPU; the others work in the caller's memory.
  *
  * Numbers may be in the memory of a GPU, as their pointers tell: all of a call that has options->device, where that is
- * not GPUCHOLMOD_HOST, and all of a call for a factor on that GPU but batches' and modifications'. Everything else is
- * in the host's memory. R and V stay on the GPU; what else is there, and a factor with an entry on its diagonal that is
- * not positive, goes by way of the host's memory.
+ * not GPUCHOLMOD_HOST; all of a call for a factor on that GPU but modifications'; and the matrices of some calls for a
+ * batch on that GPU (gpucholmod_batch.h). Everything else is in the host's memory. R and V stay on the GPU; what else
+ * is there, and a factor with an entry on its diagonal that is not positive, goes by way of the host's memory.
  *
  *     double R[] = {2, 0, 1, 3};    R = [2 1; 0 3], by columns
  *     double V[] = {0.5, 1};        A becomes A + VV'

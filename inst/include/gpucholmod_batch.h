@@ -10,6 +10,11 @@ extern "C" {
  * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
  * numbers of a member are wrong, status->member tells which. Several threads copy large batches and solve with them.
  *
+ * In calls for a batch on a GPU, V, B of _solve, and b and solution of _solve_modified may be in the memory of that
+ * GPU. b and solution go by way of the host's memory. V and B stay on the GPU unless n is above 1,024. The host gets a
+ * copy of V if it has to look at it: if there are scales, or weights of each member, if numbers are not finite or need
+ * scaling, if members have several orders, and if k is above 16 and a member is not positive definite.
+ *
  * If members have several orders, as when some fail to grow, n is the largest of them; rows and columns that a member
  * has not are those of the identity. V has zeros there, and solutions have what B had. */
 
@@ -36,11 +41,13 @@ typedef struct gpucholmod_batch_modification {
   ptrdiff_t weights_count;   /* k, the same for all members; or k count */
   const double *scales;      /* count, positive; NULL: 1 */
   int independent;           /* if a member would not be positive definite, 0: no member changes, 1: all others do */
+  const gpucholmod_right_sides *sides; /* z: n x m count, Y: k x m count, rss: m count. A member that stays keeps its
+                                          own. On a GPU n + m is at most 1,024 unless n is above. NULL: none */
 } gpucholmod_batch_modification;
 
 /* Modifies every member. pivots (count, or NULL) <- 0, or the order of the first leading minor that is not positive. If
  * a member has one, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE, and status->member is the first such member. Options:
- * threads, progress. */
+ * threads, progress, stream. */
 int gpucholmod_batch_update(gpucholmod_batch *batch, const gpucholmod_batch_modification *what, ptrdiff_t *pivots,
                             const gpucholmod_options *options, gpucholmod_status *status);
 
@@ -88,7 +95,7 @@ typedef struct gpucholmod_batch_systems {
  * not count. If some of the matrices are not positive definite, the code is GPUCHOLMOD_NOT_POSITIVE_DEFINITE,
  * status->member is the first of them, their results are NaN, and the results of all others are there. With another
  * code than this and GPUCHOLMOD_OK, nothing has changed. On a GPU there must be memory for a second batch. Options:
- * threads, progress. */
+ * threads, progress, stream. */
 int gpucholmod_batch_solve_modified(const gpucholmod_batch *batch, const gpucholmod_batch_modification *what,
                                     const gpucholmod_batch_systems *wanted, const gpucholmod_options *options,
                                     gpucholmod_status *status);

@@ -127,7 +127,7 @@ class Batch {
     detail::require(!weights.data() || weights.cols() == 1 || is_matrix, "weights",
                     "must be k or k count numbers, or k x count without gaps");
     const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(),
-                                             weights.rows() * weights.cols(), scales.data(), independent};
+                                             weights.rows() * weights.cols(), scales.data(), independent, nullptr};
     return gpucholmod_batch_update(held_.get(), &what, pivots, &options_, status);
   }
   int grow(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at, int independent, std::ptrdiff_t* pivots,

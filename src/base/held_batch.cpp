@@ -27,7 +27,7 @@ void solve_all(const HeldBatch& R, const BatchSystems& wanted) {
 
 }  // namespace
 
-void HeldBatch::solve_modified(const double* V, const BatchTask& asked, const BatchSystems& wanted,
+void HeldBatch::solve_modified(const GivenColumns<double>& V, const BatchTask& asked, const BatchSystems& wanted,
                                std::vector<index_t>& pivots, const Poll& poll) {
   BatchTask task = asked;
   task.all_or_none = false;

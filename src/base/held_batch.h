@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/columns_of_v.h"
 #include "base/held_factor.h"
 
 namespace gpucholmod {
@@ -138,14 +139,14 @@ class HeldBatch {
   /// place. `begun` becomes true before this one changes: after a throw it is then half modified; with failing members
   /// it is not. What comes of a member has the same bits whatever its neighbours, their number, and the threads. Throws
   /// also not_finite and overflow (of V in the scalar of R, or of the result), both found before anything changes, and
-  /// what `poll` throws.
-  virtual Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+  /// what `poll` throws. V may be in the memory of the GPU that the batch is on.
+  virtual Work modify(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) = 0;
 
   /// Solves with scale A + V diag(w) V' of every member, by its factor, which is dropped: this batch stays as it is.
   /// pivots as of modify(); of `task`, all_or_none does not count. Throws what modify() does. This one makes a whole
   /// batch of those factors.
-  virtual void solve_modified(const double* V, const BatchTask& task, const BatchSystems& wanted,
+  virtual void solve_modified(const GivenColumns<double>& V, const BatchTask& task, const BatchSystems& wanted,
                               std::vector<index_t>& pivots, const Poll& poll);
 
   /// The factors with p more rows and columns each; pivots, `made` and `begun` as above, pivots of the new matrices. A

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
-#include "c/batch.h"
+#include "c/batch_sides.h"
 #include "c/handle.h"
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
@@ -53,13 +53,27 @@ std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count,
 index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_modification& what,
                std::vector<index_t>& pivots, const Options& options) {
   HeldBatch& R = changing.R;
-  const BatchTask task = task_of(what, R, options);
-  const PackedDoubles V("what->V", what.V);
+  BatchTask task = task_of(what, R, options);
+  ReadColumns V("what->V", what.V, options);
+  SidesOfMembers sides(what.sides, R, what.k, options, task);
   renaming("V", "what->V", [&] {
-    naming_members([&] { R.modify(V.data(), task, changing.made, pivots, options.poll(), changing.begun); });
+    naming_members([&] { R.modify(V.given(), task, changing.made, pivots, options.poll(), changing.begun); });
   });
   changing.begun = false;  // members that fail are as they were
+  if (!task.all_or_none || first_failing(pivots) < 0) sides.put_back(task, pivots, R.orders());
   return first_failing(pivots);
+}
+
+/// Solves in place, B being n x m numbers of S for each member.
+template <class S>
+void solve(const HeldBatch& R, TriangularSolve which, MatrixView<S> B, index_t m, int gpu) {
+  if (gpu >= 0) {
+    const auto& there = dynamic_cast<const DeviceBatch&>(R);
+    return cuda::change_on_device<S>(gpu, B, [&](double* X) { there.solve_there(which, X, m); });
+  }
+  std::vector<double> X = packed<double>(MatrixView<const S>(B));
+  if (!X.empty()) R.solve(which, X.data(), m);
+  put_numbers(X, B);
 }
 
 }  // namespace
@@ -142,9 +156,12 @@ int gpucholmod_batch_solve(const gpucholmod_batch* given, int system, gpucholmod
     require(B.rows == n, "B", "has another number of rows than the factors");
     require(has_columns(B.cols, m, count), "B", "must have as many columns for each member");
     require_system(system, m);
-    std::vector<double> X = packed_doubles("B", gpucholmod_as_const(B));
-    if (!X.empty()) R.solve(TriangularSolve(system), X.data(), m);
-    with_type("B", B.type, [&](auto s) { put_numbers(X, view<decltype(s)>("B", B)); });
+    Options where;
+    where.device = device_of(R);
+    const int gpu = where.gpu_of("B", B.data);
+    with_type("B", B.type, [&](auto s) {
+      c::solve(R, TriangularSolve(system), view<decltype(s)>("B", B), m, gpu);
+    });
     return index_t(-1);
   });
 }

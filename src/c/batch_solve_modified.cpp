@@ -1,4 +1,5 @@
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "c/batch.h"
@@ -14,16 +15,20 @@ namespace {
 class Wanted {
  public:
   /// n, count: order and members of the batch. Throws bad_argument.
-  Wanted(const gpucholmod_batch_systems& given, index_t n, index_t count) : given_(given), n_(n) {
+  Wanted(const gpucholmod_batch_systems& given, index_t n, index_t count, const Options& options)
+      : given_(given), n_(n) {
     const index_t m = given.m;
     require(m >= 0, "wanted->m", "must not be negative");
     require(can_exist(m, count, sizeof(double)), "wanted->m", "is larger than there can be right-hand sides");
     require_right_sides(count);
     systems_.m = m;
-    if (m > 0) b_ = PackedDoubles("wanted->b", given.b);
-    systems_.b = b_.data();
+    if (m > 0) b_.emplace("wanted->b", given.b, options);
+    if (m > 0) systems_.b = b_->given().host();
     systems_.common_b = given.b.cols == m;
-    if (wants_solution()) systems_.solution = room(solution_, n * m * count);
+    if (wants_solution()) {
+      solution_on_ = options.gpu_of("wanted->solution", given.solution.data);
+      systems_.solution = room(solution_, n * m * count);
+    }
     if (given.quadratic) systems_.quadratic = room(quadratic_, m * count);
     if (given.logdet) systems_.logdet = room(logdet_, count);
   }
@@ -36,7 +41,7 @@ class Wanted {
     const gpucholmod_matrix& to = given_.solution;
     if (wants_solution())
       with_type("wanted->solution", to.type,
-                [&](auto s) { put_numbers(solution_, view<decltype(s)>("wanted->solution", to)); });
+                [&](auto s) { put_numbers(solution_, view<decltype(s)>("wanted->solution", to), solution_on_); });
     std::copy(quadratic_.begin(), quadratic_.end(), given_.quadratic);
     std::copy(logdet_.begin(), logdet_.end(), given_.logdet);
     for (std::size_t j = 0; given_.pivots && j < pivots.size(); ++j) given_.pivots[j] = pivots[j] + 1;
@@ -66,7 +71,8 @@ class Wanted {
   const gpucholmod_batch_systems& given_;
   index_t n_;
   BatchSystems systems_;
-  PackedDoubles b_;
+  int solution_on_ = -1;  ///< the GPU in whose memory the caller wants it; -1: the host's
+  std::optional<ReadColumns> b_;
   std::vector<double> solution_, quadratic_, logdet_;
 };
 
@@ -82,16 +88,18 @@ extern "C" int gpucholmod_batch_solve_modified(const gpucholmod_batch* given, co
   index_t failed = -1;
   const int code = guarded(status, [&] {
     HeldBatch& R = held_by<HeldBatch>("batch", given);
-    const Options chosen = options_of(options, option::threads | option::progress);
+    Options chosen = options_of(options, changes_held);
+    chosen.device = device_of(R);
     require(what != nullptr, "what", "is missing");
     require(wanted != nullptr, "wanted", "is missing");
+    require(what->sides == nullptr, "what->sides", "must be NULL: nothing is modified");
     const BatchTask task = task_of(*what, R, chosen);
-    Wanted results(*wanted, R.order(), R.count());
-    const PackedDoubles V("what->V", what->V);
+    Wanted results(*wanted, R.order(), R.count(), chosen);
+    ReadColumns V("what->V", what->V, chosen);
     std::vector<index_t> found;
     renaming("V", "what->V", [&] {
       renaming("b", "wanted->b",
-               [&] { solve_modified(R, V.data(), task, results.systems(), found, chosen.poll()); });
+               [&] { solve_modified(R, V.given(), task, results.systems(), found, chosen.poll()); });
     });
     results.put_back(found);
     failed = first_failing(found);

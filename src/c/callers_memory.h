@@ -6,6 +6,7 @@
 #include "base/columns_of_v.h"
 #include "c/options.h"
 #include "cuda/callers_memory.h"
+#include "cuda/device_batch.h"
 #include "cuda/device_factor.h"
 
 /// Numbers of the caller's that may be in the memory of a GPU.
@@ -18,12 +19,18 @@ inline int device_of(const HeldFactor& R) {
   return on_gpu && !on_gpu->is_shared() ? on_gpu->device() : GPUCHOLMOD_HOST;
 }
 
+/// The same of a batch.
+inline int device_of(const HeldBatch& R) {
+  const auto* const on_gpu = dynamic_cast<const DeviceBatch*>(&R);
+  return on_gpu ? on_gpu->device() : GPUCHOLMOD_HOST;
+}
+
 /// The numbers of a matrix as doubles without gaps: a copy in the host's memory, or where they are on a GPU.
 class CallersColumns : NotCopied {
  public:
   /// Throws bad_argument.
   CallersColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options)
-      : count_(A.rows * A.cols), gpu_(options.gpu_of(argument, A.data)) {
+      : rows_(A.rows), cols_(A.cols), gpu_(options.gpu_of(argument, A.data)) {
     if (gpu_ < 0) {
       here_ = packed_doubles(argument, A);
       return;
@@ -38,18 +45,36 @@ class CallersColumns : NotCopied {
   /// Returns a copy in the host's memory.
   const double* host() { return numbers().data(); }
   std::vector<double>& numbers() {
-    if (gpu_ >= 0 && here_.empty() && count_ > 0) {
-      here_.resize(count_);
-      cuda::copy_to_host<double>(gpu_, {there_->data(), count_, 1, count_}, here_.data());
+    if (gpu_ >= 0 && here_.empty() && rows_ > 0 && cols_ > 0) {
+      here_.resize(rows_ * cols_);
+      cuda::copy_to_host<double>(gpu_, {there_->data(), rows_, cols_, rows_}, here_.data());
     }
     return here_;
   }
 
  private:
-  index_t count_;
+  index_t rows_, cols_;
   int gpu_;
   std::vector<double> here_;
   std::optional<cuda::ColumnsOnDevice> there_;
+};
+
+/// The same of a matrix that the call only reads: in the host's memory it is copied only if it has gaps or floats.
+class ReadColumns : NotCopied {
+ public:
+  /// Throws bad_argument.
+  ReadColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options) {
+    if (options.gpu_of(argument, A.data) >= 0) there_.emplace(argument, A, options);
+    else here_ = PackedDoubles(argument, A);
+  }
+  GivenColumns<double> given() {
+    if (there_) return there_->given();
+    return here_.data();
+  }
+
+ private:
+  PackedDoubles here_;
+  std::optional<CallersColumns> there_;
 };
 
 /// The k weights of a call in the host's memory, or null if there are none.

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "base/held_batch.h"
@@ -50,9 +49,7 @@ struct ChangingOf {
 using Changing = ChangingOf<HeldFactor>;
 
 /// The options of such calls.
-template <class Held>
-constexpr unsigned changes_held =
-    option::threads | option::progress | (std::is_same_v<Held, HeldFactor> ? option::stream : 0);
+constexpr unsigned changes_held = option::threads | option::progress | option::stream;
 
 /// Returns the code for f(changing, options), which returns a failing pivot, from 0, or -1. A call with a progress
 /// function computes into a second factor or batch, which replaces the first where the call succeeds, and where it was
@@ -66,8 +63,8 @@ int change(const char* argument, Handle<Held>* given, const gpucholmod_options* 
   std::unique_ptr<Held> made;
   const int code = guarded(told, [&] {
     Held& R = held_by(argument, given);
-    Options chosen = options_of(options, changes_held<Held>);
-    if constexpr (std::is_same_v<Held, HeldFactor>) chosen.device = device_of(R);
+    Options chosen = options_of(options, changes_held);
+    chosen.device = device_of(R);
     return f(ChangingOf<Held>{R, chosen.progress ? &made : nullptr, begun}, chosen);
   });
   if (made && (code == GPUCHOLMOD_OK || code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE)) given->held = std::move(made);

@@ -78,10 +78,11 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
   }
 
   /// Each group is modified in memory that stays in the cache, and solved with there.
-  void solve_modified(const double* V, const BatchTask& asked, const BatchSystems& wanted,
+  void solve_modified(const GivenColumns<double>& given, const BatchTask& asked, const BatchSystems& wanted,
                       std::vector<index_t>& pivots, const Poll& poll) override {
     const BatchTask task = resolved(asked);
     const index_t n = order();
+    const double* const V = given.host();
     if (is_ragged()) require_zero_beyond(orders_, n, V, task);
     BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); },
                              [&](index_t m) { return task.sides.of(n, task.k, m); }, pivots);
@@ -106,11 +107,12 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     }
   }
 
-  Work modify(const double* V, const BatchTask& asked, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
-              const Poll& poll, std::atomic<bool>& begun) override {
+  Work modify(const GivenColumns<double>& given, const BatchTask& asked, std::unique_ptr<HeldBatch>* made,
+              std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) override {
     const Clock clock;
     const BatchTask task = resolved(asked);
     const index_t n = order();
+    const double* const V = given.host();
     if (is_ragged()) require_zero_beyond(orders_, n, V, task);
     BatchModification<T> run(n, b_, task, [&](index_t m) { return task.V_of(V, n, m); },
                              [&](index_t m) { return task.sides.of(n, task.k, m); }, pivots);

@@ -13,11 +13,6 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// V of all members: where the host has it, or, not null, where the device has.
-struct ColumnsOfMembers {
-  const double *host, *device;
-};
-
 /// What is done with a batch, and to it.
 template <class T>
 class Batch : public BatchPasses<T> {
@@ -40,9 +35,16 @@ class Batch : public BatchPasses<T> {
     fetch(dB.data(), n_ * m * b_, B);
   }
 
+  void solve_there(TriangularSolve which, double* dB, index_t m) const override {
+    if (n_ * b_ * m == 0) return;
+    const Session session(context_);
+    queue_solve(dB, m, which);
+    session.finish();
+  }
+
   /// Updates whose results are in range are done in place at once: they cannot fail. All else by way of a second batch.
-  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
-              const Poll& poll, std::atomic<bool>& begun) override {
+  Work modify(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+              std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
     Work work;
     work.device = device_name();
@@ -53,34 +55,35 @@ class Batch : public BatchPasses<T> {
       if (made) *made = duplicate();
       return work;
     }
-    if (sides > 0) require_room_for_sides(sides);
-    if (is_ragged()) require_zero_beyond(orders_, n_, V, task);
+    if (sides > 0) require_wide_member(n_ + sides);
+    if (is_ragged()) require_zero_beyond(orders_, n_, V.host(), task);
     poll(0);
     const Session session(context_);
-    if (modify_at_once({V, nullptr}, task, made, pivots, begun, work)) return work;
+    if (modify_at_once(V, task, made, pivots, begun, work)) return work;
     std::vector<double> bounds(b_);
     fetch(dbounds_.data(), b_, bounds.data());
-    const Prepared prepared = prepare<T>(V, n_, b_, bounds, task);
+    const Prepared prepared = prepare<T>(V.host(), n_, b_, bounds, task);
     const bool direct = !made && !prepared.removes && prepared.in_range;
-    const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
+    const index_t V_words = words_to_send(V, task);
     work.device_bytes = 8.0 * double(V_words + prepared.by.size() + 3 * prepared.factors.size()) +
                         4.0 * double(prepared.order.size() + prepared.added.size() + b_) + (direct ? 1 : 2) * bytes();
     if (sides > 0) work.device_bytes += WideMembers<T>::bytes(n_, b_, task, direct ? 1 : 2);
     require_allowed(work.device_bytes - bytes(), task.device_memory);
     std::unique_ptr<Batch> other = direct ? nullptr : another();
     std::vector<int> told(b_, -1);
-    const OnDevice<double> dV(context_, V, V_words), dby(context_, prepared.by);
+    const OnDevice<double> dsent(context_, V.host(), V_words), dby(context_, prepared.by);
     const OnDevice<int> dorder(context_, prepared.order), dadded(context_, prepared.added), dpivots(context_, told);
     const OnDevice<Factors> dfactors(context_, prepared.factors);
     if (direct) begun = true;
     context_.marks().begin.record(stream());
+    const double* const dV = V.on_gpu() ? V.data() : dsent.data();
     T* const made_R = direct ? dR_.data() : other->dR_.data();
     std::optional<WideMembers<T>> wide;
-    if (sides > 0) wide.emplace(context_, dR_.data(), n_, b_, dV.data(), task, prepared);
+    if (sides > 0) wide.emplace(context_, dR_.data(), n_, b_, dV, task, prepared);
     const PoolBuffer<T> dwide_out(context_.pool(), sides > 0 && !direct ? words_of(n_ + sides) * b_ : 0);
     const T* const from = wide ? wide->triangles() : dR_.data();
     T* const out = !wide ? made_R : direct ? wide->triangles() : dwide_out.data();
-    BatchPass<T> pass = pass_of(dV.data(), dorder.data(), dby.data(), dadded.data());
+    BatchPass<T> pass = pass_of(dV, dorder.data(), dby.data(), dadded.data());
     pass.order_stride = prepared.added.size() > 1 ? task.k : 0;
     pass.added_stride = prepared.added.size() > 1 ? 1 : 0;
     pass.factors = dfactors.data();
@@ -152,13 +155,6 @@ class Batch : public BatchPasses<T> {
   }
 
  private:
-  void require_room_for_sides(index_t sides) const {
-    if (n_ + sides > most_order)
-      throw Error(ErrorCode::not_supported,
-                  "members of a batch on a GPU and their right-hand sides have at most " + std::to_string(most_order) +
-                      " rows and columns together; more right-hand sides take several calls with a copy of the batch",
-                  {{"limit", double(most_order)}});
-  }
   static void require_member(index_t order) {
     if (order > most_order)
       throw Error(ErrorCode::not_supported,
@@ -178,28 +174,35 @@ class Batch : public BatchPasses<T> {
     std::vector<index_t> pivots(b_, -1);
     std::atomic<bool> begun{false};
     Work work;
-    if (modify_at_once({nullptr, dV.data()}, task, nullptr, pivots, begun, work)) return;
-    std::vector<double> V(n_ * k * b_);
-    fetch(dV.data(), n_ * k * b_, V.data());
-    modify(V.data(), task, nullptr, pivots, [](double) {}, begun);
+    std::vector<double> here;
+    const GivenColumns<double> V(dV.data(), [&] {
+      here.resize(n_ * k * b_);
+      fetch(dV.data(), n_ * k * b_, here.data());
+      return here.data();
+    });
+    if (!modify_at_once(V, task, nullptr, pivots, begun, work)) modify(V, task, nullptr, pivots, unwatched, begun);
+  }
+  /// Returns how many numbers of V have to be sent to the device.
+  index_t words_to_send(const GivenColumns<double>& V, const BatchTask& task) const {
+    return V.on_gpu() ? 0 : n_ * task.k * (task.common_V ? 1 : b_);
   }
 
   /// Modifies members of which none needs care, by one pair of weights for all, though nobody has looked at V yet: the
   /// device does so first. Returns false, and has changed nothing, where that is not so.
-  bool modify_at_once(const ColumnsOfMembers& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+  bool modify_at_once(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, std::atomic<bool>& begun, Work& work) {
     if (task.k == 0 || task.sides.m > 0 || task.scale || (task.weights && !task.common_weights)) return false;
     cpu::ColumnOrder order;
     order.find(task, 0);
     const bool direct = !made && order.added == task.k, natural = !task.weights;
-    const index_t V_words = n_ * task.k * (task.common_V ? 1 : b_);
+    const index_t V_words = words_to_send(V, task);
     work.device_bytes =
         8.0 * double(V_words + b_) + 4.0 * double(b_ + 3) + (natural ? 0 : 12.0 * double(task.k)) +
         (direct ? 1 : 2) * bytes();
     if (work.device_bytes - bytes() > task.device_memory) return false;  // what takes less is left to say so
     std::unique_ptr<Batch> other = direct ? nullptr : another();
-    const PoolBuffer<double> dsent(context_.workspace(), V.device ? 0 : V_words);
-    const double* const dV = V.device ? V.device : dsent.data();
+    const PoolBuffer<double> dsent(context_.workspace(), V_words);
+    const double* const dV = V.on_gpu() ? V.data() : dsent.data();
     const std::vector<int> columns(order.column.begin(), order.column.end());
     const OnDevice<int> dorder(context_, columns.data(), natural ? 0 : task.k);
     const OnDevice<double> dby(context_, order.by.data(), natural ? 0 : task.k);
@@ -209,7 +212,7 @@ class Batch : public BatchPasses<T> {
     const int begin[] = {0, 0, int(order.added)};
     check(cudaMemcpyAsync(dtold.data(), begin, sizeof begin, cudaMemcpyHostToDevice, stream()), "send numbers");
     check(cudaMemsetAsync(dtold.data() + 3, 0xff, sizeof(int) * b_, stream()), "clear pivots");
-    if (!V.device) send_staged(V.host, V_words, dsent.data(), context_);
+    if (V_words > 0) send_staged(V.host(), V_words, dsent.data(), context_);
     look(pass_of(dV, dorder.data(), dby.data(), dtold.data() + 2), task, double(order.added), dafter.data(),
          dtold.data());
     if (direct) begun = true;
@@ -229,7 +232,7 @@ class Batch : public BatchPasses<T> {
     if (told[1]) {
       std::vector<int> of_members(b_);
       fetch(dtold.data() + 3, b_, of_members.data());
-      read(of_members, out, V.host, task, pivots);
+      read(of_members, out, V, task, pivots);
       if (task.all_or_none) return true;
       keep_bounds(of_members, dafter);
     }

@@ -101,7 +101,7 @@ class BatchPasses : public BatchStorage<T> {
   }
 
   /// Reads what passes have told of the members of `out`. Throws the error of the first that is lost.
-  void read(const std::vector<int>& told, const T* out, const double* V, const BatchTask& task,
+  void read(const std::vector<int>& told, const T* out, const GivenColumns<double>& V, const BatchTask& task,
             std::vector<index_t>& pivots) const {
     const index_t columns = n_ + task.sides.m;
     const bool several = task.k > most_columns_of_pass;
@@ -109,7 +109,7 @@ class BatchPasses : public BatchStorage<T> {
       if (told[m] == -1) continue;
       cpu::for_member(m, [&] {
         if (told[m] < -1) throw lost(told[m], out + m * words_of(columns), columns);
-        pivots[m] = several ? pivot_of_all_columns(m, told[m], V, task) : told[m];
+        pivots[m] = several ? pivot_of_all_columns(m, told[m], V.host(), task) : told[m];
       });
     }
   }

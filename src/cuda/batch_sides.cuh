@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include "base/factor_io.h"
@@ -20,6 +21,15 @@ __global__ void __launch_bounds__(256) widen_members(const BatchWide<T> of) {
 template <class T>
 __global__ void __launch_bounds__(256) narrow_members(const BatchWide<T> of) {
   narrow_member(MemberTeam(int(threadIdx.x), int(blockDim.x)), of, blockIdx.x);
+}
+
+/// Throws not_supported.
+inline void require_wide_member(index_t columns) {
+  if (columns > most_order)
+    throw Error(ErrorCode::not_supported,
+                "members of a batch on a GPU and their right-hand sides have at most " + std::to_string(most_order) +
+                    " columns together; more right-hand sides take several calls, all but the last with a copy",
+                {{"limit", double(most_order)}});
 }
 
 /// Members of a batch with their right-hand sides as columns, in memory of their own. In a Session.

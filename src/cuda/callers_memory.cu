@@ -1,11 +1,40 @@
 #include "cuda/callers_memory.h"
 
+#include <algorithm>
+#include <climits>
 #include <type_traits>
 
+#include "base/factor_io.h"
 #include "cuda/context.h"
+#include "cuda/kernels/too_large.cuh"
 #include "cuda/transfer.cuh"
 
 namespace gpucholmod::cuda {
+namespace {
+
+template <class S>
+constexpr bool is_double = std::is_same_v<S, double>;
+
+template <class S>
+bool has_no_gaps(MatrixView<S> A) {
+  return A.ld == A.rows || A.cols <= 1;
+}
+
+/// Throws overflow of the first of these doubles, which have no gaps, that is too large for a float. Waits.
+void require_floats(MatrixView<const double> A, Context& context) {
+  const PoolBuffer<unsigned long long> dfirst(context.workspace(), 1);
+  check(cudaMemsetAsync(dfirst.data(), 0xff, dfirst.bytes(), context.stream()), "prepare to look at numbers");
+  const index_t count = A.rows * A.cols, blocks = std::min<index_t>((count + look_threads - 1) / look_threads, 4096);
+  find_too_large<<<unsigned(blocks), look_threads, 0, context.stream()>>>(A.data, count, dfirst.data());
+  check(cudaGetLastError(), "start to look at numbers");
+  unsigned long long first = 0;
+  check(cudaMemcpyAsync(&first, dfirst.data(), sizeof first, cudaMemcpyDeviceToHost, context.stream()),
+        "look at numbers");
+  check(cudaStreamSynchronize(context.stream()), "look at numbers");
+  if (first != ULLONG_MAX) throw overflow(index_t(first) % A.rows, index_t(first) / A.rows);
+}
+
+}  // namespace
 
 int device_of(const void* data) {
   note_start();
@@ -63,9 +92,9 @@ struct ColumnsOnDevice::Copy {
 
 template <class S>
 ColumnsOnDevice::ColumnsOnDevice(int device, MatrixView<const S> V) {
-  if constexpr (std::is_same_v<S, double>) {
+  if constexpr (is_double<S>) {
     data_ = V.data;
-    if (V.ld == V.rows || V.cols <= 1) return;
+    if (has_no_gaps(V)) return;
   }
   Context& context = Context::of(device);
   const CurrentDevice current(device);
@@ -77,10 +106,27 @@ ColumnsOnDevice::ColumnsOnDevice(int device, MatrixView<const S> V) {
 
 ColumnsOnDevice::~ColumnsOnDevice() { delete copy_; }
 
+template <class S>
+void change_on_device(int device, MatrixView<S> A, const std::function<void(double*)>& f) {
+  if constexpr (is_double<S>)
+    if (has_no_gaps(A)) return f(A.data);
+  if (A.rows == 0 || A.cols == 0) return;
+  Context& context = Context::of(device);
+  const Session session(context);
+  const PoolBuffer<double> numbers(context.workspace(), A.rows * A.cols);
+  const MatrixView<double> packed{numbers.data(), A.rows, A.cols, A.rows};
+  convert_matrix<S, double>(false, A, packed, context.stream());
+  f(packed.data);
+  if constexpr (!is_double<S>) require_floats(packed, context);
+  convert_matrix<double, S>(false, packed, A, context.stream());
+  session.finish();
+}
+
 #define GPUCHOLMOD_FOR(S)                                                     \
   template void copy_to_host(int, MatrixView<const S>, S*);                   \
   template void copy_to_device(int, const S*, MatrixView<S>);                 \
   template void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>);  \
+  template void change_on_device(int, MatrixView<S>, const std::function<void(double*)>&);                    \
   template ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>);
 GPUCHOLMOD_FOR(float)
 GPUCHOLMOD_FOR(double)

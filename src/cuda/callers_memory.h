@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <optional>
 
 #include "base/columns_of_v.h"
@@ -39,6 +40,11 @@ class ColumnsOnDevice : NotCopied {
   Copy* copy_ = nullptr;
   const double* data_;
 };
+
+/// Calls f(numbers) for a matrix in the memory of a GPU as doubles without gaps there, which f changes; then A <- them.
+/// They are where A is, or a copy. Throws overflow if one is too large for S: A is then as it was.
+template <class S>
+void change_on_device(int device, MatrixView<S> A, const std::function<void(double*)>& f);
 
 /// An upper factor in the memory of a GPU, and where the modified one goes, which may be the same place.
 template <class T>

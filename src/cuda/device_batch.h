@@ -13,6 +13,8 @@ class DeviceBatch : public HeldBatch {
   bool on_gpu() const override { return true; }
   virtual int device() const = 0;
   virtual std::string device_name() const = 0;
+  /// As solve(), for dB (n x m x b) in the memory of this GPU.
+  virtual void solve_there(TriangularSolve which, double* dB, index_t m) const = 0;
 };
 
 namespace cuda {

@@ -8,6 +8,7 @@
 
 #include "base/batch_orders.h"
 #include "cpu/batch_columns.h"
+#include "cuda/callers_memory.h"
 #include "cuda/device_batch.h"
 #include "cuda/device_factor.h"
 
@@ -78,10 +79,21 @@ class LargeBatch : public DeviceBatch {
     }
   }
 
+  /// By way of the host's memory.
+  void solve_there(TriangularSolve which, double* dB, index_t m) const override {
+    const index_t n = order(), columns = m * count();
+    if (n * columns == 0) return;
+    std::vector<double> B(n * columns);
+    copy_to_host<double>(device_, {dB, n, columns, n}, B.data());
+    solve(which, B.data(), m);
+    copy_to_device<double>(device_, B.data(), {dB, n, columns, n});
+  }
+
   /// In place at once where nothing can fail, or where others may change when a member fails; otherwise by way of a
   /// second batch.
-  Work modify(const double* V, const BatchTask& task, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
-              const Poll& poll, std::atomic<bool>& begun) override {
+  Work modify(const GivenColumns<double>& given, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
+              std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) override {
+    const double* const V = given.host();
     require_zero_beyond(orders(), order(), V, task);
     const bool removes = look_at(V, task), direct = !made && (!removes || !task.all_or_none);
     Work all;

@@ -43,14 +43,19 @@ void copy_matrix(MatrixView<const S> from, MatrixView<S> to, cudaMemcpyKind kind
         "copy a matrix");
 }
 
-/// dto <- dfrom, or dfrom' when `transposed`.
+/// dto <- dfrom, or dfrom' when `transposed`. A launch has as many columns as a grid has blocks for.
 template <class S, class T>
 void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dto, cudaStream_t stream) {
+  constexpr index_t most = index_t(65535) * convert_tile;
   const auto tiles = [](index_t size) { return unsigned((size + convert_tile - 1) / convert_tile); };
-  const dim3 grid(tiles(dto.rows), tiles(dto.cols)), block(convert_tile, convert_rows);
-  if (transposed) convert<true><<<grid, block, 0, stream>>>(dfrom, dto);
-  else convert<false><<<grid, block, 0, stream>>>(dfrom, dto);
-  check(cudaGetLastError(), "start the conversion of a matrix");
+  for (index_t first = 0; first < dto.cols; first += most) {
+    const index_t cols = std::min(most, dto.cols - first);
+    const MatrixView<T> to = dto.block(0, first, dto.rows, cols);
+    const dim3 grid(tiles(to.rows), tiles(cols)), block(convert_tile, convert_rows);
+    if (transposed) convert<true><<<grid, block, 0, stream>>>(dfrom.block(first, 0, cols, dfrom.cols), to);
+    else convert<false><<<grid, block, 0, stream>>>(dfrom.block(0, first, dfrom.rows, cols), to);
+    check(cudaGetLastError(), "start the conversion of a matrix");
+  }
 }
 
 /// dto <- dfrom, of factors: by a kernel where they lie on several devices, which no copy is known to go across.

@@ -27,6 +27,8 @@ void copy_to_device(int, const S*, MatrixView<S>) { refuse(); }
 template <class S>
 void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>) { refuse(); }
 template <class S>
+void change_on_device(int, MatrixView<S>, const std::function<void(double*)>&) { refuse(); }
+template <class S>
 ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>) { refuse(); }
 ColumnsOnDevice::~ColumnsOnDevice() {}
 template <class S>
@@ -44,6 +46,7 @@ bool queue_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&, 
   template void copy_to_host(int, MatrixView<const S>, S*);                   \
   template void copy_to_device(int, const S*, MatrixView<S>);                 \
   template void copy_triangle_to_device(int, const S*, Uplo, MatrixView<S>);  \
+  template void change_on_device(int, MatrixView<S>, const std::function<void(double*)>&);                    \
   template ColumnsOnDevice::ColumnsOnDevice(int, MatrixView<const S>);        \
   template std::unique_ptr<DeviceFactor> take(MatrixView<const S>, Uplo, index_t, int);        \
   template bool queue_where_it_is(const CallersFactor<S>&, const ColumnsOfV&, const Task&, const Queued&);     \

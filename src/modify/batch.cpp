@@ -120,7 +120,7 @@ Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision 
   return work;
 }
 
-void solve_modified(HeldBatch& R, const double* V, const BatchTask& task, const BatchSystems& wanted,
+void solve_modified(HeldBatch& R, const GivenColumns<double>& V, const BatchTask& task, const BatchSystems& wanted,
                     std::vector<index_t>& pivots, const Poll& poll) {
   const index_t n = R.order(), own = wanted.common_b ? 0 : R.count();
   const auto look_at = [&](index_t member) {

@@ -29,7 +29,7 @@ Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision 
 
 /// HeldBatch::solve_modified(), of right-hand sides that have not been looked at. Throws also not_finite of b. Errors
 /// name their member.
-void solve_modified(HeldBatch& R, const double* V, const BatchTask& task, const BatchSystems& wanted,
+void solve_modified(HeldBatch& R, const GivenColumns<double>& V, const BatchTask& task, const BatchSystems& wanted,
                     std::vector<index_t>& pivots, const Poll& poll);
 
 /// Calls f(), and adds to the message of an error which member it is of: members[i] of number i, or i itself.

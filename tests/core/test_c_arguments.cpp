@@ -159,7 +159,7 @@ TEST(CArguments, SizesThatDoNotFit) {
   refused(gpucholmod_batch_create(wide, 1, nullptr, 0, nullptr, &made, &status));
   refused(gpucholmod_batch_solve(batch, GPUCHOLMOD_A, matrix(w, far, 1, far), &status));
   for (const gpucholmod_const_matrix& V : {tall, wide}) {
-    const gpucholmod_batch_modification what{1, V, nullptr, 0, nullptr, 0};
+    const gpucholmod_batch_modification what{1, V, nullptr, 0, nullptr, 0, nullptr};
     refused(gpucholmod_batch_update(batch, &what, nullptr, nullptr, &status));
     double logdet;
     gpucholmod_modifications several{1, &one, V, w, nullptr, 0, {}, {}, nullptr, &logdet, nullptr};

@@ -55,7 +55,7 @@ struct Given {
   }
   gpucholmod_batch_modification what(bool common_V = false) const {
     return {k,           matrix(V.data(), n, common_V ? k : k * count, n), weights.data(), common_V ? k : k * count,
-            scales.data(), 0};
+            scales.data(), 0, nullptr};
   }
   Matrix modified(index_t j, bool common_V) const {
     Matrix A = gram(R[size_t(j)]) * real(scales[size_t(j)]);
@@ -256,8 +256,8 @@ class Failing : public HeldBatch {
   void download(index_t, Uplo, double*) const override {}
   void diagonals(double*) const override {}
   void solve(TriangularSolve, double*, index_t) const override {}
-  Work modify(const double*, const BatchTask&, std::unique_ptr<HeldBatch>*, std::vector<index_t>&, const Poll&,
-              std::atomic<bool>& begun) override {
+  Work modify(const GivenColumns<double>&, const BatchTask&, std::unique_ptr<HeldBatch>*, std::vector<index_t>&,
+              const Poll&, std::atomic<bool>& begun) override {
     begun = true;
     throw Error(ErrorCode::cuda_failure, "CUDA has failed");
   }
@@ -269,7 +269,7 @@ TEST(CBatchHalfModified, IsToldAndTheBatchIsRefused) {
   Destroyed batch, copy;
   batch.held = new gpucholmod_batch{{std::make_unique<Failing>()}};
   const std::vector<double> V(n, 0.5);
-  const gpucholmod_batch_modification what{1, matrix(V.data(), n, 1, n), nullptr, 0, nullptr, 0};
+  const gpucholmod_batch_modification what{1, matrix(V.data(), n, 1, n), nullptr, 0, nullptr, 0, nullptr};
   gpucholmod_status status;
   EXPECT_EQ(gpucholmod_batch_update(batch.held, &what, nullptr, nullptr, &status), GPUCHOLMOD_HALF_MODIFIED);
   EXPECT_NE(std::string(status.message).find("CUDA has failed"), std::string::npos);

@@ -47,7 +47,7 @@ struct Given {
   ~Given() { gpucholmod_batch_destroy(held); }
 
   gpucholmod_batch_modification what() const {
-    return {k, matrix(V.data(), n, k * count, n), weights.data(), k * count, scales.data(), 0};
+    return {k, matrix(V.data(), n, k * count, n), weights.data(), k * count, scales.data(), 0, nullptr};
   }
   gpucholmod_batch_systems wanted(bool common_b = false) {
     return {m,

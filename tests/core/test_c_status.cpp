@@ -52,7 +52,7 @@ struct Given {
     return gpucholmod_factor_insert(held, one, columns, nullptr, &options, &status);
   }
   int update_batch() {
-    const gpucholmod_batch_modification what{1, columns(), &weight, 1, &scale, 0};
+    const gpucholmod_batch_modification what{1, columns(), &weight, 1, &scale, 0, nullptr};
     return gpucholmod_batch_update(batch, &what, nullptr, &options, &status);
   }
   int solve_modified() {

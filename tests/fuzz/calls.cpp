@@ -122,6 +122,12 @@ class Batch {
     for (double& scale : scales) scale = some_scale(call);
     std::vector<index_t> pivots(count_);
     const std::vector<Exact> before = got(call);
+    Sides sides(call, Exact::Zero(n_, n_), n_, k, count_);
+    const Exact z = sides.z.exact();
+    const auto carried = [&](index_t j) {
+      const auto part = [&](const Exact& all) -> Exact { return all.middleCols(sides.m * j, sides.m); };
+      return Carried{part(z), part(sides.z.exact()), part(sides.Y.exact())};
+    };
     const gpucholmod_batch_modification what{choose_.one_in(24) ? call.sound = call.moderate = false,
                                              k + choose_.of(-1, 0)
                                                                 : k,
@@ -129,21 +135,26 @@ class Batch {
                                              pointer(weights),
                                              index_t(weights.size()),
                                              pointer(scales),
-                                             int(choose_.of(0, 1))};
+                                             int(choose_.of(0, 1)),
+                                             sides.pointer()};
     const int code = gpucholmod_batch_update(held_, &what, pivots.data(), call.options(), &call.status);
     const bool succeeded = call.has_succeeded(code);
-    call.require_unchanged();
-    const std::vector<Exact> after = got(call);
     const bool partial = code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE && what.independent;
+    if (!succeeded && !partial) call.require_unchanged();
+    const std::vector<Exact> after = got(call);
     const bool are_moderate = std::all_of(before.begin(), before.end(), is_moderate);
     call.require(succeeded || !call.sound || !are_moderate || code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE,
                  "a sound call fails");
     for (index_t j = 0; j < count_; ++j) {
       if ((!succeeded && !partial) || pivots[j] > 0) {
         call.require((after[j].array() == before[j].array()).all(), "a member has changed");
+        call.require(!partial || carried(j).after == carried(j).before, "right-hand sides of a member have changed");
       } else if (call.moderate && is_moderate(before[j])) {
         look_at_member(call, before[j], after[j], columns_of(V, k, j), weights_of(weights, k, j),
                        scales.empty() ? 1 : scales[j]);
+        if (sides.exist)
+          look_at_sides(call, before[j], after[j], weighted(columns_of(V, k, j), weights_of(weights, k, j)),
+                        scales.empty() ? 1 : scales[j], carried(j));
       }
     }
   }
@@ -186,7 +197,7 @@ class Batch {
     call.watch(pivots);
     const std::vector<Exact> before = got(call);
     const gpucholmod_batch_modification what{k, call.read_only(V), pointer(weights), index_t(weights.size()), nullptr,
-                                             0};
+                                             0, nullptr};
     const bool wrong = choose_.one_in(24);
     if (wrong) call.sound = call.moderate = false;
     const gpucholmod_batch_systems wanted{wrong ? m - 1 : m, call.read_only(b),  call.given(solution),
@@ -257,6 +268,20 @@ class Batch {
     const long double bound = 100 * eps(type_) * (long double)(n_ + V.cols() + 1) * (norm(A) + norm(sizes));
     call.require(norm(made.transpose() * made - A - weighted(V, weights) * V.transpose()) <= bound,
                  "a member is wrong");
+  }
+
+  /// Right-hand sides of a member.
+  struct Carried {
+    Exact before, after, Y;
+  };
+  /// VW: the columns of V by their weights.
+  void look_at_sides(const Call& call, const Exact& R, const Exact& made, const Exact& VW, double scale,
+                     const Carried& sides) const {
+    const Exact b = scale * R.transpose() * sides.before + VW * sides.Y;
+    const long double size = scale * norm(R) * norm(sides.before) + norm(VW) * norm(sides.Y) +
+                             (norm(made) + norm(VW)) * norm(sides.after);
+    const long double units = 1e4L * (long double)eps(type_) * (long double)(n_ + VW.cols() + 1);
+    call.require(norm(made.transpose() * sides.after - b) <= units * size, "right-hand sides of a member are wrong");
   }
 
   Choices& choose_;

@@ -85,16 +85,16 @@ struct Sides {
   bool exist;
   Exact b;
 
-  /// rows: of z, the first of which belong to R; k: of Y.
-  Sides(Call& call, const Exact& R, index_t rows, index_t k)
-      : m(call.choose.of(0, 2)), z(rows, m, call.choose.of(0, 2), GPUCHOLMOD_DOUBLE),
-        Y(k, m, call.choose.of(0, 2), GPUCHOLMOD_DOUBLE), exist(call.choose.one_in(3)) {
+  /// rows: of z, the first of which belong to R; k: of Y; members: of a batch, which have m each.
+  Sides(Call& call, const Exact& R, index_t rows, index_t k, index_t members = 1)
+      : m(call.choose.of(0, 2)), z(rows, m * members, call.choose.of(0, 2), GPUCHOLMOD_DOUBLE),
+        Y(k, m * members, call.choose.of(0, 2), GPUCHOLMOD_DOUBLE), exist(call.choose.one_in(3)) {
     if (!exist) return;
     const bool wild = call.is_wild();
-    for (index_t j = 0; j < m; ++j)
+    for (index_t j = 0; j < m * members; ++j)
       for (index_t i = 0; i < R.rows(); ++i) z.set(i, j, call.choose.number(wild));
     Y.fill(call.choose, wild);
-    if (m > 0 && call.choose.one_in(2)) rss.assign(m, 3);
+    if (m > 0 && call.choose.one_in(2)) rss.assign(m * members, 3);
     if (!rss.empty() && call.choose.one_in(24)) call.sound = false, rss[0] = -1;
     b = R.transpose() * z.exact().topRows(R.rows());
     call.watch(rss);

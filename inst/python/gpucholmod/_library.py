@@ -54,7 +54,7 @@ class BatchModification(ctypes.Structure):
     """gpucholmod_batch_modification."""
 
     _fields_ = [("k", c_ssize_t), ("V", Matrix), ("weights", c_void_p), ("weights_count", c_ssize_t),
-                ("scales", c_void_p), ("independent", c_int)]
+                ("scales", c_void_p), ("independent", c_int), ("sides", ctypes.POINTER(RightSides))]
 
 
 class BatchInsertion(ctypes.Structure):

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cmath>
+
+#include "base/types.h"
+
+/// A look at numbers that are about to become floats.
+namespace gpucholmod::cuda {
+
+constexpr int look_threads = 256;
+
+/// *first <- the least i of a finite number that is not so as a float, if there is one, and it is less.
+///   Grid     any number of blocks, which take the numbers in turn
+static __global__ void __launch_bounds__(look_threads)
+    find_too_large(const double* numbers, index_t count, unsigned long long* first) {
+  const index_t step = index_t(gridDim.x) * blockDim.x;
+  for (index_t i = index_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step)
+    if (isfinite(numbers[i]) && !isfinite(float(numbers[i]))) {
+      atomicMin(first, static_cast<unsigned long long>(i));
+      return;
+    }
+}
+
+}  // namespace gpucholmod::cuda
