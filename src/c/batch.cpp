@@ -95,10 +95,13 @@ BatchTask task_of(const gpucholmod_batch_modification& what, const HeldBatch& R,
     require_weights("what->weights", what.weights, what.weights_count);
     task.weights = what.weights;
   }
-  for (index_t j = 0; what.scales && j < count; ++j)
+  bool scaled = false;
+  for (index_t j = 0; what.scales && j < count; ++j) {
     require(std::isfinite(what.scales[j]) && what.scales[j] > 0, "what->scales", "must be positive");
-  task.scale = what.scales;
-  task.common_scale = !what.scales;
+    scaled = scaled || what.scales[j] != 1;
+  }
+  task.scale = scaled ? what.scales : nullptr;
+  task.common_scale = !scaled;
   require(what.independent == 0 || what.independent == 1, "what->independent", "must be 0 or 1");
   task.all_or_none = what.independent == 0;
   task.threads = options.threads;

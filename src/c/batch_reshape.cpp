@@ -11,12 +11,12 @@
 namespace gpucholmod::c {
 namespace {
 
-/// Returns what is to be inserted; X: its columns, as doubles. Throws bad_argument.
-BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBatch& R, const PackedDoubles& X) {
+/// Returns what is to be inserted; X: its columns, as doubles in the host's memory. Throws bad_argument.
+BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBatch& R, const double* X) {
   const index_t count = R.count();
   BatchInsertion made;
   made.p = what.p;
-  made.X = X.data();
+  made.X = X;
   made.common_X = what.X.cols == what.p;
   require(what.independent == 0 || what.independent == 1, "what->independent", "must be 0 or 1");
   made.all_or_none = what.independent == 0;
@@ -30,7 +30,7 @@ BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBa
   return made;
 }
 
-index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_insertion& what,
+index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_insertion& what, const Options& options,
                std::vector<index_t>& pivots) {
   HeldBatch& R = changing.R;
   require(what.p >= 0 && what.p <= std::numeric_limits<int>::max() - R.order(), "what->p",
@@ -39,8 +39,8 @@ index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_ins
   require(what.X.rows == R.order() + what.p, "what->X", "has another number of rows than the new factors");
   require(what.X.cols == what.p || has_columns(what.X.cols, what.p, R.count()), "what->X",
           "must have p columns, or p for each member");
-  const PackedDoubles X("what->X", what.X);
-  const BatchInsertion insertion = insertion_of(what, R, X);
+  ReadColumns X("what->X", what.X, options);
+  const BatchInsertion insertion = insertion_of(what, R, X.given().host());
   renaming("X", "what->X",
            [&] { naming_members([&] { R.insert(insertion, changing.made, pivots, changing.begun); }); });
   changing.begun = false;
@@ -76,10 +76,10 @@ extern "C" {
 int gpucholmod_batch_insert(gpucholmod_batch* given, const gpucholmod_batch_insertion* what, ptrdiff_t* pivots,
                             gpucholmod_status* status) {
   index_t failed = -1;
-  const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options&) {
+  const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options& chosen) {
     require(what != nullptr, "what", "is missing");
     std::vector<index_t> found;
-    failed = c::insert(changing, *what, found);
+    failed = c::insert(changing, *what, chosen, found);
     for (std::size_t j = 0; pivots && j < found.size(); ++j) pivots[j] = found[j] + 1;
     return failed >= 0 ? found[failed] : -1;
   };

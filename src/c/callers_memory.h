@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -63,18 +64,30 @@ class CallersColumns : NotCopied {
 class ReadColumns : NotCopied {
  public:
   /// Throws bad_argument.
-  ReadColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options) {
-    if (options.gpu_of(argument, A.data) >= 0) there_.emplace(argument, A, options);
+  ReadColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options)
+      : rows_(A.rows), cols_(A.cols), gpu_(options.gpu_of(argument, A.data)) {
+    if (gpu_ >= 0) there_.emplace(argument, A, options);
     else here_ = PackedDoubles(argument, A);
   }
   GivenColumns<double> given() {
-    if (there_) return there_->given();
-    return here_.data();
+    if (!there_) return here_.data();
+    return {there_->given().data(), [this] { return fetched(); }};
   }
 
  private:
+  const double* fetched() {
+    if (!fetched_) {
+      fetched_.reset(new double[rows_ * cols_]);
+      cuda::fetch_many(gpu_, {there_->given().data(), rows_, cols_, rows_}, fetched_.get());
+    }
+    return fetched_.get();
+  }
+
+  index_t rows_, cols_;
+  int gpu_;
   PackedDoubles here_;
   std::optional<CallersColumns> there_;
+  std::unique_ptr<double[]> fetched_;
 };
 
 /// The k weights of a call in the host's memory, or null if there are none.

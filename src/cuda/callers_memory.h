@@ -26,6 +26,8 @@ void copy_to_device(int device, const S* from, MatrixView<S> A);
 /// The same of the triangle of a square matrix alone: the other one on the GPU stays as it is.
 template <class S>
 void copy_triangle_to_device(int device, const S* from, Uplo uplo, MatrixView<S> A);
+/// As copy_to_host(), for many numbers: by several threads, and by way of Context::staging(), which must not be in use.
+void fetch_many(int device, MatrixView<const double> A, double* out);
 
 /// Columns in the memory of a GPU as doubles one after the other without a gap: where they are, or a copy there.
 class ColumnsOnDevice : NotCopied {

@@ -20,6 +20,7 @@ namespace {
 
 int device_of(const void*) { refuse(); }
 void follow(int, void*) { refuse(); }
+void fetch_many(int, MatrixView<const double>, double*) { refuse(); }
 template <class S>
 void copy_to_host(int, MatrixView<const S>, S*) { refuse(); }
 template <class S>

@@ -160,6 +160,19 @@ TYPED_TEST(CBatch, TellsWhichMembersFail) {
     }
 }
 
+TYPED_TEST(CBatch, ScalesOfOneAreNone) {
+  Given<TypeParam> given;
+  Destroyed batch, other;
+  given.scales.assign(count, 1);
+  ASSERT_EQ(given.create(false, &batch.held), GPUCHOLMOD_OK);
+  ASSERT_EQ(given.create(false, &other.held), GPUCHOLMOD_OK);
+  gpucholmod_batch_modification what = given.what();
+  EXPECT_EQ(gpucholmod_batch_update(batch.held, &what, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+  what.scales = nullptr;
+  EXPECT_EQ(gpucholmod_batch_update(other.held, &what, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+  EXPECT_EQ(factors<TypeParam>(batch.held), factors<TypeParam>(other.held));
+}
+
 TYPED_TEST(CBatch, RefusesWhatItCannotUse) {
   using S = TypeParam;
   constexpr ptrdiff_t huge = std::numeric_limits<ptrdiff_t>::max();

@@ -42,7 +42,8 @@ TEST_P(CudaBatchMemory, WeightsAndScales) {
     const Batch batch = weighted_and_scaled(40, k, precision);
     update_every_way(batch, modification(batch, false));
     gpucholmod_batch_modification what = modification(batch, false);
-    what.scales = nullptr;
+    const std::vector<double> ones(std::size_t(batch.b), 1);
+    what.scales = ones.data();
     update_every_way(batch, what);
     what.weights = nullptr;
     update_every_way(batch, what);
@@ -199,6 +200,30 @@ TEST_P(CudaBatchMemory, IsSolvedWithWhenModified) {
   EXPECT_TRUE(same(results(twins.there(), V_there.data(), sides_there.data(), solution_there.data()), expected));
   EXPECT_TRUE(same(solution_there.get(), solution));
   for (const double result : {expected.front(), expected.back(), solution.back()}) EXPECT_NE(result, 0);
+}
+
+/// Rows and columns that come from the GPU.
+TEST_P(CudaBatchMemory, RowsAreInserted) {
+  const Batch batch = weighted_and_scaled(7, 2, precision);
+  Twins twins(batch, precision);
+  Stored<float> X = Stored<float>::Random(9, 2 * batch.b) / 10;
+  for (index_t m = 0; m < batch.b; ++m) X(7, 2 * m) = X(8, 2 * m + 1) = 100;
+  X(8, 7) = 0;  // of the fourth member
+  const std::vector<float> numbers = spaced(X, 11);
+  const OnGpu on_gpu(numbers);
+  const auto insert = [&](gpucholmod_batch* to, const float* data) {
+    const gpucholmod_batch_insertion what{2, matrix(data, 9, X.cols(), 11), nullptr, 0, 1};
+    Pivots pivots(std::size_t(batch.b), -7);
+    EXPECT_EQ(gpucholmod_batch_insert(to, &what, pivots.data(), &twins.status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
+    EXPECT_EQ(twins.status.member, 4);
+    EXPECT_EQ(gpucholmod_batch_order(to), 9);
+    std::vector<double> R(std::size_t(81 * batch.b));
+    EXPECT_EQ(gpucholmod_batch_get(to, matrix(R.data(), 9, 9 * batch.b, 9), nullptr, nullptr), GPUCHOLMOD_OK);
+    R.insert(R.end(), pivots.begin(), pivots.end());
+    return R;
+  };
+  const std::vector<double> expected = insert(twins.here(), numbers.data());
+  EXPECT_TRUE(same(insert(twins.there(), on_gpu.data()), expected));
 }
 
 /// More columns than a grid has blocks for.
