@@ -6,6 +6,14 @@
 
 namespace gpucholmod {
 
+/// What Batch::solve_modified() returns. Where the matrix of a member would not be positive definite: NaN.
+struct BatchSolutions {
+  std::vector<double> solution;        ///< n x m count
+  std::vector<double> quadratic;       ///< m x count: the diagonals of b' times the solutions
+  std::vector<double> logdet;          ///< of each member
+  std::vector<std::ptrdiff_t> pivots;  ///< as modify_each() returns them
+};
+
 /// Many factors with memory of their own, which are modified together: gpucholmod_batch. Matrices of all
 /// members lie side by side. As a Factor, it may be without any.
 class Batch {
@@ -98,6 +106,27 @@ class Batch {
       return gpucholmod_batch_solve(held_.get(), GPUCHOLMOD_A, detail::matrix(B), status);
     });
   }
+  /// Returns solutions with every A as modify_each() would make it; the batch stays. b: m right-hand sides, n x m, of
+  /// all members, or n x m count.
+  BatchSolutions solve_modified(std::ptrdiff_t k, View<const double> V, std::ptrdiff_t m, View<const double> b,
+                                View<const double> weights = {}, View<const double> scales = {}) const {
+    detail::require(m >= 0 && m <= b.cols(), "m", "must not be negative, nor more than b has columns");
+    const std::size_t members = std::size_t(count()), sides = std::size_t(m) * members;
+    BatchSolutions made{std::vector<double>(std::size_t(order()) * sides), std::vector<double>(sides),
+                        std::vector<double>(members), std::vector<std::ptrdiff_t>(members)};
+    const gpucholmod_batch_modification what = modification(k, V, weights, scales, 1);
+    const gpucholmod_batch_systems wanted{m,
+                                          detail::matrix(b),
+                                          detail::matrix(View<double>(made.solution, order(), std::ptrdiff_t(sides))),
+                                          made.quadratic.data(),
+                                          made.logdet.data(),
+                                          made.pivots.data()};
+    detail::call([&](gpucholmod_status* status) {
+      const int code = gpucholmod_batch_solve_modified(held_.get(), &what, &wanted, &options_, status);
+      return code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE ? GPUCHOLMOD_OK : code;
+    });
+    return made;
+  }
   /// R (n x n count) <- the factors; the other triangles are zero.
   void store(View<double> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
   void store(View<float> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
@@ -119,15 +148,19 @@ class Batch {
       return gpucholmod_batch_create(R, count, nullptr, capacity, &options, made, status);
     });
   }
-  int change(std::ptrdiff_t k, View<const double> V, View<const double> weights, View<const double> scales,
-             int independent, std::ptrdiff_t* pivots, gpucholmod_status* status) {
+  gpucholmod_batch_modification modification(std::ptrdiff_t k, View<const double> V, View<const double> weights,
+                                             View<const double> scales, int independent) const {
     detail::require(!scales.data() || (scales.rows() == count() && scales.cols() == 1), "scales",
                     "has another length than there are members");
     const bool is_matrix = weights.rows() == k && weights.cols() == count() && weights.ld() == k;
     detail::require(!weights.data() || weights.cols() == 1 || is_matrix, "weights",
                     "must be k or k count numbers, or k x count without gaps");
-    const gpucholmod_batch_modification what{k,           detail::matrix(V), weights.data(),
-                                             weights.rows() * weights.cols(), scales.data(), independent, nullptr};
+    return {k, detail::matrix(V), weights.data(), weights.rows() * weights.cols(), scales.data(), independent,
+            nullptr};
+  }
+  int change(std::ptrdiff_t k, View<const double> V, View<const double> weights, View<const double> scales,
+             int independent, std::ptrdiff_t* pivots, gpucholmod_status* status) {
+    const gpucholmod_batch_modification what = modification(k, V, weights, scales, independent);
     return gpucholmod_batch_update(held_.get(), &what, pivots, &options_, status);
   }
   int grow(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at, int independent, std::ptrdiff_t* pivots,

@@ -148,5 +148,52 @@ TYPED_TEST(CppBatch, ModifiesABatch) {
   EXPECT_EQ(code_of([&] { Batch(View(all, n, n * count), count + 1); }), GPUCHOLMOD_BAD_ARGUMENT);
 }
 
+/// Solutions beside those with a copy that is modified.
+TYPED_TEST(CppBatch, SolvesWithModifiedMembers) {
+  using S = TypeParam;
+  const Numbers<S> given;
+  const double eps = 1e3 * double(std::numeric_limits<S>::epsilon());
+  constexpr index_t count = 3, m = 2;
+  std::vector<S> all;
+  std::vector<double> weights;
+  for (index_t j = 0; j < count; ++j) {
+    all.insert(all.end(), given.R.begin(), given.R.end());
+    weights.insert(weights.end(), {1, j == 1 ? -1e9 : 0.5, 2});
+  }
+  const Batch batch(View(all, n, n * count), count);
+  const View<const double> V(given.wide, n, k);
+  const std::vector<double> b(n * m * count, 1.5), scales{1, 0.5, 2}, before = batch.log_determinants();
+  for (const index_t cols : {m, m * count}) {
+    Batch copy = batch;
+    const std::vector<std::ptrdiff_t> pivots = copy.modify_each(k, V, weights, scales);
+    std::vector<double> expected(b);
+    copy.solve(View(expected, n, m * count));
+    const std::vector<double> logdet = copy.log_determinants();
+    const BatchSolutions made = batch.solve_modified(k, V, m, View(b.data(), n, cols), weights, scales);
+    EXPECT_EQ(made.pivots, pivots);
+    EXPECT_GT(pivots[1], 0);
+    for (size_t j = 0; j < size_t(count); ++j) {
+      EXPECT_EQ(std::isnan(made.logdet[j]), j == 1);
+      if (j != 1) { EXPECT_NEAR(made.logdet[j], logdet[j], eps); }
+      for (size_t s = m * j; s < size_t(m) * (j + 1); ++s) {
+        double quadratic = 0;
+        for (size_t i = s * n; i < (s + 1) * size_t(n); ++i) {
+          quadratic += 1.5 * expected[i];
+          EXPECT_EQ(std::isnan(made.solution[i]), j == 1);
+          if (j != 1) { EXPECT_NEAR(made.solution[i], expected[i], eps); }
+        }
+        EXPECT_EQ(std::isnan(made.quadratic[s]), j == 1);
+        if (j != 1) { EXPECT_NEAR(made.quadratic[s], quadratic, eps * std::abs(quadratic)); }
+      }
+    }
+  }
+  EXPECT_EQ(batch.log_determinants(), before);
+  EXPECT_EQ(batch.solve_modified(k, V, 0, {}).logdet.size(), size_t(count));
+  for (const index_t wrong : {-1, 3})
+    EXPECT_EQ(code_of([&] { batch.solve_modified(k, V, wrong, View(b.data(), n, m)); }), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(code_of([&] { batch.solve_modified(k, V, 1, View(b.data(), n, m)); }), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(code_of([&] { batch.solve_modified(k, V, m, View(b.data(), n - 1, m)); }), GPUCHOLMOD_BAD_ARGUMENT);
+}
+
 }  // namespace
 }  // namespace gpucholmod::test
