@@ -269,7 +269,8 @@ def by_jax(options, L, X):
 
 
 def batch(options, rng):
-    """Many factors on a GPU, updated by columns from the host, beside refactoring by torch, which has all there."""
+    """Many factors on a GPU, updated by columns from either memory, beside refactoring by torch, which has all
+    there."""
     torch = torch_on_gpu()
     sizes = ((32, 1, 100000), (64, 8, 20000), (128, 16, 4000), (200, 1, 3000), (256, 16, 2000), (512, 4, 500))
     for n, k, count in [size for size in sizes if torch and size[0] <= options.most]:
@@ -278,7 +279,14 @@ def batch(options, rng):
         X = rng.standard_normal((count, k, n)) / np.sqrt(n)
         tell(f"{count} of {n} x {n}: Batch.update, {k} columns each, from the host",
              time_of(lambda: factors.update(X.swapaxes(1, 2)), options.seconds))
+        tell("    Batch.update with a scale, from the host",
+             time_of(lambda: factors.update(X.swapaxes(1, 2), scale=0.5), options.seconds))
         A, X = torch.from_numpy(A).expand(count, n, n).cuda(), torch.from_numpy(X).cuda()
+        tell("    Batch.update, the columns on the GPU", time_of(lambda: factors.update(X.mT), options.seconds))
+        tell("    Batch.update with a scale, the columns on the GPU",
+             time_of(lambda: factors.update(X.mT, scale=0.5), options.seconds))
+        b = X[:, 0]
+        tell("    Batch.solve, a right-hand side each on the GPU", time_of(lambda: factors.solve(b), options.seconds))
 
         def refactor():
             torch.linalg.cholesky(torch.baddbmm(A, X.mT, X))

@@ -1,6 +1,10 @@
 """What the tests share."""
 
+import importlib
+
 import numpy as np
+
+from gpucholmod import Factor
 
 SIZES = (0, 1, 2, 7, 33, 131)
 
@@ -48,3 +52,18 @@ def off_alignment(x):
 def bits(*arrays):
     """Returns the bytes of arrays, to see whether they have changed."""
     return [np.asarray(x).tobytes() for x in arrays]
+
+
+def missing(name):
+    """Returns why a library has no GPU that can be used here, or None."""
+    try:
+        Factor(np.eye(1), device="gpu")
+        library = importlib.import_module(name)
+        if name == "torch":
+            return None if library.cuda.is_available() else "torch has no GPU"
+        if name == "cupy":
+            return None if library.cuda.runtime.getDeviceCount() else "CuPy has no GPU"
+        library.config.update("jax_enable_x64", True)
+        return None if library.devices("gpu") else "JAX has no GPU"
+    except Exception as problem:  # each library has exceptions of its own for that
+        return str(problem)

@@ -1,10 +1,15 @@
 """Arrays in the host's memory that say that they are on a GPU."""
 
+import contextlib
 import ctypes
+from unittest import mock
 
 import numpy as np
 
+from gpucholmod import Factor, _update_gpu, factor
 from gpucholmod._gpu import _DLTensor, _Versioned
+from gpucholmod._handle import Handle
+from gpucholmod._library import HOST
 
 
 class OfInterface:
@@ -32,6 +37,9 @@ class OfInterface:
     @property
     def shape(self):
         return self.array.shape
+
+    def swapaxes(self, one, other):
+        return self._made(self.array.swapaxes(one, other))
 
     def copy(self):
         return self._made(self.array.copy("K"))
@@ -90,3 +98,15 @@ class OfDlpack(OfInterface):
         else:
             self.managed, name = _Versioned(*self.version, None, None, self.flags, tensor), b"dltensor_versioned"
         return _new(ctypes.addressof(self.managed), name, None)
+
+
+FORMS = (OfInterface, OfDlpack)
+
+
+@contextlib.contextmanager
+def host_as_gpu():
+    """The library is told that numbers are in the host's memory, where they are."""
+    with mock.patch.object(_update_gpu, "ANY_GPU", HOST), mock.patch.object(factor, "ANY_GPU", HOST), \
+         mock.patch.object(Factor, "_number_on_gpu", lambda *arguments: HOST), \
+         mock.patch.object(Handle, "_require_gpu", lambda *arguments: None):
+        yield

@@ -8,26 +8,14 @@ import numpy as np
 
 import gpucholmod
 from cases import bits, factor_of, off_alignment, ratio
-from gpu_arrays import OfDlpack, OfInterface
-from gpucholmod import Factor, RecursiveLeastSquares, _gpu, _library, _update_gpu, cholupdate, factor
-from gpucholmod._library import ANY_GPU, HOST, LOWER, UPPER
+from gpu_arrays import FORMS, OfDlpack, OfInterface, host_as_gpu
+from gpucholmod import Batch, Factor, RecursiveLeastSquares, _gpu, _library, cholupdate
+from gpucholmod._library import ANY_GPU, LOWER, UPPER
 
 try:
     import torch
 except ImportError:
     torch = None
-
-FORMS = (OfInterface, OfDlpack)
-
-
-@contextlib.contextmanager
-def host_as_gpu():
-    """The library is told that numbers are in the host's memory, where they are."""
-    with mock.patch.object(_update_gpu, "ANY_GPU", HOST), mock.patch.object(factor, "ANY_GPU", HOST), \
-         mock.patch.object(Factor, "_number_on_gpu", lambda *arguments: HOST), \
-         mock.patch.object(Factor, "_require_gpu", lambda *arguments: None):
-        yield
-
 
 class Views(unittest.TestCase):
     def setUp(self):
@@ -333,13 +321,16 @@ class Calls(unittest.TestCase):
 class Refusals(unittest.TestCase):
     def test_where_numbers_have_to_be_on_the_host(self):
         L = factor_of(np.random.default_rng(1), 5)
-        x, here = np.ones((5, 2)), Factor(L)
+        x, here, many = np.ones((5, 2)), Factor(L), Batch(L[np.newaxis])
         for form in FORMS:
             for call in (lambda: cholupdate(L, form(x)), lambda: cholupdate(L, x, out=form(L)),
                          lambda: cholupdate(L, x, scale=form(np.ones(()))),
                          lambda: Factor(form(L), device="host"), lambda: Factor.from_matrix(form(L)),
                          lambda: here.update(form(x)), lambda: here.solve(form(x)),
                          lambda: here.append(form(np.ones(6))), lambda: gpucholmod.Batch(form(L[np.newaxis])),
+                         lambda: many.update(form(x[np.newaxis])), lambda: many.solve(form(x[np.newaxis])),
+                         lambda: many.append(form(np.ones((1, 6)))),
+                         lambda: gpucholmod.solve_modified(many, form(x[np.newaxis])),
                          lambda: gpucholmod.solve_modified(form(L), x[np.newaxis]),
                          lambda: gpucholmod.solve_modified(L, form(x[np.newaxis]))):
                 with self.assertRaises(TypeError):

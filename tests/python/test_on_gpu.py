@@ -8,23 +8,8 @@ import unittest
 import numpy as np
 
 import gpucholmod
-from cases import SIZES, bits, factor_of, norm, positive_definite, ratio
-from gpucholmod import Factor, RecursiveLeastSquares, cholupdate
-
-
-def missing(name):
-    """Returns why a library has no GPU that can be used here, or None."""
-    try:
-        Factor(np.eye(1), device="gpu")
-        library = importlib.import_module(name)
-        if name == "torch":
-            return None if library.cuda.is_available() else "torch has no GPU"
-        if name == "cupy":
-            return None if library.cuda.runtime.getDeviceCount() else "CuPy has no GPU"
-        library.config.update("jax_enable_x64", True)
-        return None if library.devices("gpu") else "JAX has no GPU"
-    except Exception as problem:  # each library has exceptions of its own for that
-        return str(problem)
+from cases import SIZES, bits, factor_of, missing, norm, positive_definite, ratio
+from gpucholmod import Batch, Factor, RecursiveLeastSquares, cholupdate, solve_modified
 
 
 class OnGpu:
@@ -137,6 +122,38 @@ class OnGpu:
             self.assertEqual(bits(other.to_array()), bits(self.get(f.to_array())))
             self.assertEqual(f.sample(np.random.default_rng(1), 3).shape, (3, 90))
 
+    def test_batch(self):
+        for dtype in (np.float32, np.float64):
+            L = np.stack([factor_of(self.rng, 33, dtype) for _ in range(9)])
+            for k in (1, 5, 19):
+                X = self.rng.standard_normal((9, k, 33)).astype(dtype)
+                here, there = Batch(L, device="gpu"), Batch(L, device="gpu")
+                columns, w = X.swapaxes(1, 2), np.linspace(0.5, 1, k)
+                for x in (self.put(X).swapaxes(1, 2), self.put(columns), self.put(X[:1]).swapaxes(1, 2)):
+                    host = columns if len(x) == 9 else columns[:1]
+                    for weights, scale in ((None, 1.0), (self.put(w), 1.0), (w, np.arange(1.0, 10))):
+                        np.testing.assert_array_equal(there.update(x, weights, scale), np.full(9, -1))
+                        here.update(host, w if weights is not None else None, scale)
+                    self.assertEqual(bits(there.to_array()), bits(here.to_array()))
+                there.update(self.put(X[:, 0]))
+                here.update(X[:, 0])
+                with self.assertRaises(gpucholmod.NotPositiveDefinite):
+                    there.downdate(self.put(1000 * columns))
+                np.testing.assert_array_equal(there.downdate(self.put(1000 * columns), check=False),
+                                              here.downdate(1000 * columns, check=False))
+                self.assertEqual(bits(there.to_array()), bits(here.to_array()))
+                for b in (columns, X[:, 0], columns.astype(np.float32)):
+                    for system in ("A", "forward", "back"):
+                        solved = there.solve(self.put(b), system)
+                        self.assertIs(type(solved), type(self.put(b)))
+                        self.assertEqual(bits(self.get(solved)), bits(here.solve(b, system)))
+                np.testing.assert_array_equal(solve_modified(there, self.put(columns), X[0, 0]).solution,
+                                              solve_modified(here, columns, X[0, 0]).solution)
+            new = np.r_[100 * np.ones(1, dtype), np.ones(33, dtype)][np.newaxis]
+            there.insert(0, self.put(new))
+            here.insert(0, new)
+            self.assertEqual(bits(there.to_array()), bits(here.to_array()))
+
     def test_regression(self):
         X, y = self.rng.standard_normal((60, 5)), self.rng.standard_normal(60)
         here = RecursiveLeastSquares(5, ridge=1)
@@ -200,8 +217,10 @@ class Torch(ThatChange, unittest.TestCase):
         L, x = factor_of(self.rng, 200), self.rng.standard_normal((200, 4))
         there, late = self.put(L), self.put(x)
         f, queue = Factor(there), torch.cuda.Stream()
+        many = Batch(L[np.newaxis], device="gpu")
         torch.cuda.synchronize()
-        for work in (lambda x: cholupdate(there, x), lambda x: f.copy().solve(x), self.updated(f)):
+        for work in (lambda x: cholupdate(there, x), lambda x: f.copy().solve(x), self.updated(f),
+                     lambda x: many.solve(x[None]), lambda x: self.put(self.updated(many)(x[None]))):
             expected = self.get(work(late))
             with torch.cuda.stream(queue):
                 V = torch.zeros_like(late)
@@ -240,6 +259,17 @@ class Torch(ThatChange, unittest.TestCase):
             cholupdate(R, x, out=out, verdict=np.zeros(1, np.int32))
         with self.assertRaises(gpucholmod.BadArgument):
             cholupdate(R, self.get(x), out=out, verdict=verdicts[0])
+
+    def test_columns_of_a_batch_stay_on_the_gpu(self):
+        torch = self.library
+        many = Batch(np.stack([factor_of(self.rng, 40)] * 50), device="gpu")
+        x = self.put(self.rng.standard_normal((50, 4, 40))).mT
+        many.update(x)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+            many.update(x)
+            torch.cuda.synchronize()
+        copies = [event.name for event in seen.events() if event.name.startswith("Memcpy ")]
+        self.assertEqual(len(copies), 2, copies)  # of a few words: what kernels are told, and what they tell
 
     @staticmethod
     def updated(f):

@@ -4,7 +4,7 @@ import re
 import unittest
 from pathlib import Path
 
-from test_on_gpu import missing
+from cases import missing
 
 try:
     import scipy

@@ -166,9 +166,14 @@ def members(name: str, x: Any, n: int, dtype: Optional[np.dtype] = None) -> np.n
     """Returns x, (c, n) or (c, n, k), as an array (c, k, n) in C order: n x k c numbers by columns. It is copied unless
     x was made from such an array by swapaxes(1, 2). Raises BadArgument, and what real() does."""
     x = real(name, x, dtype)
-    if x.ndim not in (2, 3) or x.shape[1] != n:
-        raise BadArgument(f"{name} must have shape (c, {n}) or (c, {n}, k), not {x.shape}")
+    require_members(name, x.shape, n)
     return packed(x[:, np.newaxis] if x.ndim == 2 else x.swapaxes(1, 2))
+
+
+def require_members(name: str, shape: Tuple[int, ...], n: int) -> None:
+    """Raises BadArgument unless the shape is (c, n) or (c, n, k)."""
+    if len(shape) not in (2, 3) or shape[1] != n:
+        raise BadArgument(f"{name} must have shape (c, {n}) or (c, {n}, k), not {shape}")
 
 
 @lru_cache(maxsize=64)

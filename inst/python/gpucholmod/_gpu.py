@@ -14,7 +14,7 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from ._arrays import FLOAT64, TYPES, wrong_columns
+from ._arrays import FLOAT64, TYPES, require_members, wrong_columns
 from ._libraries import is_tensor, library_of
 from ._library import Matrix
 from .errors import BadArgument
@@ -236,6 +236,41 @@ def packed_columns(name: str, x: GpuArray, dtype: np.dtype, stream: Optional[int
     matrix = _by_columns(copy, rows, cols, copy.strides[-1], copy.strides[0])
     if matrix is None:
         raise TypeError(f"{name} would have to be copied, and its library makes no copy in C order: give X.T of rows X")
+    return copy, matrix
+
+
+def _side_by_side(x: GpuArray, c: int, k: int, n: int, steps: Tuple[int, ...]) -> Optional[Matrix]:
+    """Returns the k columns of each of c members as one matrix (n, k c), or None if there is none such. steps: the
+    strides of members, of columns, and of their numbers."""
+    of_members, across, down = steps
+    if k == 1:
+        across = of_members
+    elif c > 1 and k > 0 and of_members != k * across:
+        return None
+    return _by_columns(x, n, k * c, down, across)
+
+
+def members_on_gpu(name: str, x: GpuArray, n: int, stream: Optional[int] = None) -> Tuple[GpuArray, Matrix]:
+    """Returns x, (c, n) or (c, n, k), and the matrix of all columns of all members, side by side. x is copied only if
+    there is no such matrix. Raises BadArgument if x has another shape, and what packed_members() does."""
+    require_members(name, x.shape, n)
+    c, k = (*x.shape, 1)[0], (*x.shape, 1)[2]
+    steps = (x.strides[0], (*x.strides, n)[2], x.strides[1])
+    matrix = _side_by_side(x, c, k, n, steps)
+    return (x, matrix) if matrix is not None else packed_members(name, x, x.dtype, stream)
+
+
+def packed_members(name: str, x: GpuArray, dtype: np.dtype, stream: Optional[int] = None) -> Tuple[GpuArray, Matrix]:
+    """Returns a copy of x, (c, n) or (c, n, k), as an array (c, n) or (c, k, n) in C order, and the matrix of its
+    columns. Raises TypeError if the library of x makes no such copy."""
+    library = library_of(x.owner)
+    copy = view(name, library.packed(x.owner if x.ndim == 2 else library.turned(x.owner), dtype), stream)
+    c, n = copy.shape[0], copy.shape[-1]
+    k = 1 if x.ndim == 2 else copy.shape[1]
+    matrix = _side_by_side(copy, c, k, n, (copy.strides[0], copy.strides[-2], copy.strides[-1]))
+    if matrix is None:
+        raise TypeError(f"{name} would have to be copied, and its library makes no copy in C order: give X.swapaxes(1, "
+                        "2) of rows X")
     return copy, matrix
 
 

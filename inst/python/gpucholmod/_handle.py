@@ -8,7 +8,9 @@ from typing import Any, Iterable, Optional, Union
 
 import numpy as np
 
-from ._arrays import array
+from ._arrays import array, real
+from ._gpu import GpuArray, real_on_gpu
+from ._libraries import is_on_gpu
 from ._library import ANY_GPU, HOST, UPPER, Status, integer, lib, options
 from .errors import BadArgument, error_of
 
@@ -61,6 +63,18 @@ class Handle:
         made = c_void_p()
         self._call(self._function(name), *arguments, byref(made), turned=turned)
         self._handle = made.value
+
+    def _given(self, name: str, x: Any, stream: Optional[int] = None) -> Union[np.ndarray, GpuArray]:
+        """Returns an array of numbers in either memory. stream: as of view(). Raises TypeError if x is on a GPU and
+        the object is not."""
+        if not is_on_gpu(x):
+            return real(name, x)
+        self._require_gpu(name)
+        return real_on_gpu(name, x, stream=stream)
+
+    def _require_gpu(self, name: str) -> None:
+        if self._number == HOST:
+            raise TypeError(f"{name} is on a GPU, and the {self._kind} is not: copy it, as by {name}.cpu() of torch")
 
     def __del__(self) -> None:
         if getattr(self, "_handle", None):

@@ -41,6 +41,13 @@ class Library:
         return x.astype(dtype).copy()
 
     @staticmethod
+    def turned(x: Any) -> Any:
+        """Returns x (c, n, k) as an array (c, k, n)."""
+        if not hasattr(x, "swapaxes"):
+            raise TypeError(f"an array of type {type(x).__name__} has no method swapaxes(), which this takes")
+        return x.swapaxes(1, 2)
+
+    @staticmethod
     def on_host(x: Any) -> Any:
         """Returns a copy in the host's memory."""
         return np.asarray(x)

@@ -7,8 +7,10 @@ from typing import Any, List, Optional, Tuple, Union
 
 import numpy as np
 
-from ._arrays import FLOAT64, TYPES, address, array, members, packed, pointer, real, spread
+from ._arrays import FLOAT64, TYPES, address, array, members, packed, pointer, real, require_members, spread
+from ._gpu import LEGACY, GpuArray, members_on_gpu, packed_members, queue
 from ._handle import Handle, device_number, system_number
+from ._libraries import library_of, on_host
 from ._library import LOWER, UPPER, BatchInsertion, BatchModification, Matrix, integer, lib, options
 from .errors import BadArgument, NotPositiveDefinite
 
@@ -48,6 +50,9 @@ class Batch(Handle):
     capacity : int, optional
         The rows and columns of each matrix that there is room for. None: n. On a GPU none is kept unless it is above
         1,024.
+
+    A batch on a GPU takes x, X and b from either memory, and weights. x and b on that GPU stay there, and solve()
+    returns an array of the library of b there. X goes by way of the host.
 
     After an exception the factors are as they were, unless the exception is HalfModified; `member` is the number of the
     matrix that it is about. A batch can be copied and pickled.
@@ -131,20 +136,35 @@ class Batch(Handle):
         (c,) array of integers: -1, or the first row and column, from 0, at which the matrix would not be positive
         definite.
         """
-        what, arrays = self._modification(x, weights, scale, check)
-        return self._pivots(check, lib.batch_update, byref(what), self._options)
+        what, stream, arrays = self._modification(x, weights, scale, check)
+        return self._pivots(check, lib.batch_update, byref(what), options(UPPER, self._threads, stream=stream))
 
-    def _modification(self, x: Any, weights: Any, scale: Any, check: bool) -> Tuple[BatchModification, tuple]:
-        """Returns a modification of the members, and its arrays, which have to exist until the call."""
-        rows = members("x", x, self.order)
-        count, k = len(self), rows.shape[1]
-        if len(rows) not in (1, count):
-            raise BadArgument(f"x must be of {count} members, or 1, not {len(rows)}")
+    def _modification(self, x: Any, weights: Any, scale: Any,
+                      check: bool) -> Tuple[BatchModification, Optional[int], tuple]:
+        """Returns a modification of the members, options->stream, and its arrays, which have to exist until the
+        call."""
+        x, k, V, stream = self._columns("x", self._given("x", x), self.order)
         weights = None if weights is None else self._weights(weights, k)
-        scale = spread("scale", scale, (count,))
-        what = BatchModification(k, _side_by_side(rows), pointer(weights), 0 if weights is None else weights.size,
-                                 pointer(scale), not check)
-        return what, (rows, weights, scale)
+        is_one = type(scale) in (float, int) and scale == 1
+        scale = None if is_one else spread("scale", scale, (len(self),))
+        what = BatchModification(k, V, pointer(weights), 0 if weights is None else weights.size, pointer(scale),
+                                 not check)
+        return what, stream, (x, weights, scale)
+
+    def _columns(self, name: str, x: Union[np.ndarray, GpuArray], n: int,
+                 stream: Optional[int] = None) -> Tuple[Any, int, Matrix, Optional[int]]:
+        """Returns an array that has to exist until the call, the columns of each member, the matrix of all, and
+        options->stream. x: what _given() has returned, (c, n) or (c, n, k), c being the members or 1."""
+        k = x.shape[2] if x.ndim == 3 else 1
+        if isinstance(x, GpuArray):
+            x, matrix = members_on_gpu(name, x, n, stream)
+            stream = queue(x.stream)
+        else:
+            x = members(name, x, n)
+            matrix = _side_by_side(x)
+        if x.shape[0] not in (1, len(self)):
+            raise BadArgument(f"{name} must be of {len(self)} members, or 1, not {x.shape[0]}")
+        return x, k, matrix, stream
 
     def _pivots(self, check: bool, function: Any, what: Any, *more: Any) -> np.ndarray:
         """Calls a function that tells the pivots of the members, and returns them, from 0, or -1."""
@@ -158,12 +178,12 @@ class Batch(Handle):
 
     def _weights(self, weights: Any, k: int) -> np.ndarray:
         """Returns weights (k,) for all members, or (c, k)."""
-        weights = real("weights", weights, FLOAT64)
+        weights = real("weights", on_host(weights), FLOAT64)
         return spread("weights", weights, (k,) if weights.ndim < 2 else (len(self), k))
 
     def downdate(self, x: Any, weights: Any = None, scale: Any = 1.0, check: bool = True) -> np.ndarray:
         """Every A_j becomes scale_j A_j - x_j diag(weights_j) x_j'. As update()."""
-        return self.update(x, -1.0 if weights is None else -real("weights", weights, FLOAT64), scale, check)
+        return self.update(x, -1.0 if weights is None else -real("weights", on_host(weights), FLOAT64), scale, check)
 
     def append(self, X: Any, check: bool = True) -> np.ndarray:
         """Adds p rows and columns to the end of every A_j. As insert()."""
@@ -189,16 +209,15 @@ class Batch(Handle):
         return self._insert(X, np.atleast_1d(array("at", at)), check)
 
     def _insert(self, X: Any, at: Optional[np.ndarray], check: bool) -> np.ndarray:
-        X = real("X", X)
-        p = X.shape[2] if X.ndim == 3 else 1
-        rows = members("X", X, self.order + p)
-        if len(rows) not in (1, len(self)):
-            raise BadArgument(f"X must be of {len(self)} members, or 1, not {len(rows)}")
+        # The call has no stream: that of X is waited for by the default one.
+        X = self._given("X", X, LEGACY)
+        n = self.order + (X.shape[2] if X.ndim == 3 else 1)
+        X, p, matrix, _ = self._columns("X", X, n, LEGACY)
         if at is not None:
             if at.ndim != 1 or at.dtype.kind not in "iu" or len(at) not in (1, len(self)):
                 raise BadArgument(f"at must be an integer, or one for each of {len(self)} members")
             at = at.astype(np.intp)
-        what = BatchInsertion(p, _side_by_side(rows), pointer(at), 0 if at is None else len(at), not check)
+        what = BatchInsertion(p, matrix, pointer(at), 0 if at is None else len(at), not check)
         return self._pivots(check, lib.batch_insert, byref(what))
 
     def delete(self, rows: Any) -> None:
@@ -216,18 +235,29 @@ class Batch(Handle):
         gone = np.ascontiguousarray(gone, np.intp)
         self._call(lib.batch_delete, self._handle, p, pointer(gone), gone.size)
 
-    def solve(self, b: Any, system: str = "A") -> np.ndarray:
+    def solve(self, b: Any, system: str = "A") -> Any:
         """Returns the solutions of A_j x_j = b_j; of L_j x_j = b_j, if system is "forward"; of L_j' x_j = b_j, if it is
         "back".
 
         b: (c, n) or (c, n, m). The result has its shape, and float64 unless b and the factors are float32."""
         number = system_number(system)
-        b = real("b", b)
+        b = self._given("b", b)
+        if isinstance(b, GpuArray):
+            return self._solve_on_gpu(b, number)
         rows = np.array(members("b", b, self.order), np.result_type(b, self._dtype), order="C")
         if len(rows) != len(self):
             raise BadArgument(f"b must be of {len(self)} members, not {len(rows)}")
         self._call(lib.batch_solve, self._handle, number, _side_by_side(rows))
         return rows[:, 0] if b.ndim == 2 else rows.swapaxes(1, 2)
+
+    def _solve_on_gpu(self, b: GpuArray, system: int) -> Any:
+        # This function has no stream: that of the copy is waited for by the default one.
+        require_members("b", b.shape, self.order)
+        if b.shape[0] != len(self):
+            raise BadArgument(f"b must be of {len(self)} members, not {b.shape[0]}")
+        x, matrix = packed_members("b", b, np.result_type(b.dtype, self._dtype), LEGACY)
+        self._call(lib.batch_solve, self._handle, system, matrix)
+        return x.owner if b.ndim == 2 else library_of(x.owner).turned(x.owner)
 
     def __reduce__(self) -> Tuple[Any, ...]:
         orders = self.orders

@@ -176,17 +176,6 @@ class Factor(Handle):
         weights = weights_of(weights, V.cols, downdate)
         self._call(lib.factor_update, self._handle, V, pointer(weights), number("scale", scale), sides, chosen)
 
-    def _given(self, name: str, x: Any) -> Union[np.ndarray, GpuArray]:
-        """Returns an array of numbers in either memory. Raises TypeError if it is on a GPU and the factor is not."""
-        if not is_on_gpu(x):
-            return real(name, x)
-        self._require_gpu(name)
-        return real_on_gpu(name, x)
-
-    def _require_gpu(self, name: str) -> None:
-        if self._number == HOST:
-            raise TypeError(f"{name} is on a GPU, and the factor is not: copy it, as by {name}.cpu() of torch")
-
     def _columns(self, name: str, x: Any, n: int) -> Tuple[Any, Matrix, Any]:
         """Returns x, (n,) or (n, k), the matrix of its columns, and options for a call that reads them. x may be what
         _given() has returned."""

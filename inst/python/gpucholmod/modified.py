@@ -33,7 +33,7 @@ def solve_modified(L: Union[Factor, Batch, Any], x: Any, b: Any = None, weights:
     ----------
     L : Factor, or (n, n) array; or Batch
         The factor of A, as of cholupdate(). A Batch has c members, and A_j is a modification of the matrix of member j
-        instead; the batch does not change. On a GPU there must be memory for a second batch.
+        instead; the batch does not change. On a GPU there must be memory for a second batch, and x may be there.
     x : (c, n) or (c, n, k) array
         The columns of each modification. For X (c, k, n) with a row for each observation, x = X.swapaxes(1, 2), which
         is not copied. For a Batch, as of Batch.update().
@@ -75,14 +75,15 @@ def solve_modified(L: Union[Factor, Batch, Any], x: Any, b: Any = None, weights:
 def _by_members(batch: Batch, x: Any, b: Any, weights: Any, scale: Any, check: bool,
                 threads: Optional[int]) -> ModifiedResults:
     """Solves with a modification of each member."""
-    what, arrays = batch._modification(x, weights, scale, check)
+    what, stream, arrays = batch._modification(x, weights, scale, check)
     count = len(batch)
     given = BatchSystems(m=0, b=_NO_MATRIX, solution=_NO_MATRIX)
     solution, quadratic, b = (None, None, None) if b is None else _right_sides(given, b, batch.order, count)
     logdet, pivot = np.empty(count), np.zeros(count, np.intp)
     given.logdet, given.pivots = pointer(logdet), pointer(pivot)
     try:
-        batch._call(lib.batch_solve_modified, batch._handle, byref(what), byref(given), options(UPPER, threads))
+        batch._call(lib.batch_solve_modified, batch._handle, byref(what), byref(given),
+                    options(UPPER, threads, stream=stream))
     except NotPositiveDefinite:
         if check:
             raise
