@@ -61,7 +61,8 @@ TEST_P(CBatchSides, AreThoseOfTheModifiedFactors) {
   EXPECT_EQ(z.row(n), before.row(n));
   for (index_t j = 0; j < count; ++j) {
     const auto now = R.middleCols(n * j, n).triangularView<Eigen::Upper>();
-    const Stored<double> Yj = Y.block(0, m * j, k, m), z0 = before.block(0, m * j, n, m), made = z.block(0, m * j, n, m),
+    const Stored<double> Yj = Y.block(0, m * j, k, m), z0 = before.block(0, m * j, n, m),
+                         made = z.block(0, m * j, n, m),
                          b = double(j + 1) * z0 + V.middleCols(k * j, k) * W * Yj;
     EXPECT_LT((now.transpose() * made - b).norm(), 100 * eps * b.norm());
     for (index_t s = 0; s < m; ++s) {
