@@ -106,7 +106,7 @@ class WideMembers : NotCopied {
   }
   int exponent(index_t member) const { return exponents_.empty() ? 0 : exponents_[member]; }
   unsigned threads() const {
-    return unsigned(std::min<index_t>(256, (of_.n + of_.m + WARP - 1) / WARP * WARP));
+    return of_.n + of_.m <= 2 * WARP ? 2 * WARP : 256;
   }
 
   /// Those of powers of 2 by which z and Y of members are divided, so that no sum of T is out of range; none: 0.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/kernels/member.h"
+#include "cuda/kernels/fill_triangle.h"
 
 /// Rows and columns of the members of a batch come and go, from one packed triangle to another. Written over a class
 /// Team, as member.h is.
@@ -94,32 +94,13 @@ GPUCHOLMOD_HOST_DEVICE void factorise_corner(const Team& team, const BatchRows<T
   });
 }
 
-constexpr int at_once = 8;  ///< numbers that a thread has on their way
-
-/// f(i, j) gives the entries of a packed triangle of order n.
-template <class Team, class T, class F>
-GPUCHOLMOD_HOST_DEVICE void fill_triangle(const Team& team, const Numbers<T>& out, int n, F&& f) {
-  team.threads([&](int thread) {
-    double x[at_once];
-    for (int i = thread / WARP; i < n; i += team.size() / WARP) {
-      const Numbers<T> row = out + row_of(n, i);
-      GPUCHOLMOD_NO_UNROLL for (int j = i + thread % WARP; j < n; j += at_once * WARP) {
-        GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
-          if (j + u * WARP < n) x[u] = f(i, j + u * WARP);
-        GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
-          if (j + u * WARP < n) row.set(x[u], j + u * WARP);
-      }
-    }
-  });
-}
-
 /// The rows of a member, its new ones at the end; those of the identity beyond. One that is not good stays as it is.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void append_rows(const Team& team, const BatchRows<T>& of, index_t member) {
   const int order = of.rows[member].order, made = of.found[member] == NewDiagonal::good ? order + of.p : order;
   const Numbers<T> R = of.R + member * words_of(of.n), out = of.out + member * words_of(of.made_n);
   const double *const C = of.C + member * of.n * of.p, *const corner = of.corner + member * of.p * of.p;
-  fill_triangle(team, out, of.made_n, [&](int i, int j) {
+  fill_triangle(team, out, of.made_n, of.made_n, [&](int i, int j) {
     if (j < order) return R.get(row_of(of.n, i) + j);
     if (j >= made) return double(i == j);
     return i < order ? C[i + index_t(j - order) * of.n] : corner[i - order + (j - order) * of.p];
@@ -247,7 +228,7 @@ GPUCHOLMOD_HOST_DEVICE void remove_rows(const Team& team, const BatchRowsGone<T>
     }
   });
   team.sync();
-  fill_triangle(team, out, made_n, [&](int i, int j) {
+  fill_triangle(team, out, made_n, made_n, [&](int i, int j) {
     return j >= order ? double(i == j) : R.get(row_of(of.n, room.kept[i]) + room.kept[j]);
   });
   double* const V = of.V + member * made_n * of.p;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cuda/kernels/member.h"
+#include "cuda/kernels/fill_triangle.h"
 
 /// Right-hand sides that come along with a member of a batch: they become its last columns, below which there are no
 /// rows, and rows of V. Written once, as member.h is.
@@ -24,16 +24,6 @@ struct BatchWide {
   GPUCHOLMOD_HOST_DEVICE int shift_of(index_t member) const { return shift ? shift[member] : 0; }
 };
 
-/// f(i, j) for each entry of the first n rows of a wide member.
-template <class Team, class T, class F>
-GPUCHOLMOD_HOST_DEVICE void each_wide_entry(const Team& team, const BatchWide<T>& of, F&& f) {
-  const int n = int(of.n), all = int(of.n + of.m);
-  team.threads([&](int thread) {
-    for (int i = 0; i < n; ++i)
-      for (int j = i + thread; j < all; j += team.size()) f(i, j);
-  });
-}
-
 /// wide <- [R z], wide_V <- [V; Y'].
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void widen_member(const Team& team, const BatchWide<T>& of, index_t member) {
@@ -41,10 +31,9 @@ GPUCHOLMOD_HOST_DEVICE void widen_member(const Team& team, const BatchWide<T>& o
   const T* const R = of.R + member * words_of(n);
   const double *const z = of.z + member * n * of.m, *const V = of.V + member * of.V_stride,
                *const Y = of.Y + member * of.k * of.m;
-  T* const wide = of.wide + member * words_of(all);
   double* const wide_V = of.wide_V + member * all * of.k;
-  each_wide_entry(team, of, [&](int i, int j) {
-    wide[row_of(all, i) + j] = j < n ? R[row_of(n, i) + j] : T(ldexp(z[i + index_t(j - n) * n], shift));
+  fill_triangle(team, Numbers<T>{of.wide + member * words_of(all)}, all, n, [&](int i, int j) {
+    return j < n ? double(R[row_of(n, i) + j]) : ldexp(z[i + index_t(j - n) * n], shift);
   });
   team.threads([&](int thread) {
     for (index_t q = 0; q < of.k; ++q)
@@ -59,11 +48,13 @@ GPUCHOLMOD_HOST_DEVICE void narrow_member(const Team& team, const BatchWide<T>& 
   const int n = int(of.n), all = int(of.n + of.m), shift = of.shift_of(member);
   const bool failed = of.told[member] >= 0;
   const T *const R = of.R + member * words_of(n), *const wide = of.wide + member * words_of(all);
-  T* const out = of.out + member * words_of(n);
   double* const z = of.z + member * n * of.m;
-  each_wide_entry(team, of, [&](int i, int j) {
-    if (j < n) out[row_of(n, i) + j] = failed ? R[row_of(n, i) + j] : wide[row_of(all, i) + j];
-    else if (!failed) z[i + index_t(j - n) * n] = ldexp(double(wide[row_of(all, i) + j]), -shift);
+  fill_triangle(team, Numbers<T>{of.out + member * words_of(n)}, n, n,
+                [&](int i, int j) { return double(failed ? R[row_of(n, i) + j] : wide[row_of(all, i) + j]); });
+  if (failed) return;
+  team.threads([&](int thread) {
+    for (int i = thread; i < n; i += team.size())
+      for (int j = n; j < all; ++j) z[i + index_t(j - n) * n] = ldexp(double(wide[row_of(all, i) + j]), -shift);
   });
 }
 
