@@ -29,6 +29,8 @@ class SidesOfBatch {
   void settle(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) const;
 
  private:
+  int threads() const;
+
   GivenBatchSides given_;
   index_t n_, b_;
   Precision precision_;
