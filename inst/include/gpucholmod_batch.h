@@ -12,8 +12,8 @@ extern "C" {
  *
  * In calls for a batch on a GPU, V, X, B of _solve, and b and solution of _solve_modified may be in the memory of that
  * GPU. X, b and solution go by way of the host's memory. V and B stay on the GPU unless n is above 1,024. The host gets
- * a copy of V if it has to look at it: if a scale is not 1, or there are weights of each member, if numbers are not
- * finite or need scaling, if members have several orders, and if k is above 16 and a member is not positive definite.
+ * a copy of V if it has to look at it: if there are sides, or weights of each member, if numbers are not finite, very
+ * large or very small, if members have several orders, and if k is above 16 and a member is not positive definite.
  *
  * If members have several orders, as when some fail to grow, n is the largest of them; rows and columns that a member
  * has not are those of the identity. V has zeros there, and solutions have what B had. */

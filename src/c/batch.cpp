@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "base/factor_io.h"
@@ -95,13 +96,13 @@ BatchTask task_of(const gpucholmod_batch_modification& what, const HeldBatch& R,
     require_weights("what->weights", what.weights, what.weights_count);
     task.weights = what.weights;
   }
-  bool scaled = false;
-  for (index_t j = 0; what.scales && j < count; ++j) {
+  for (index_t j = 0; what.scales && j < count; ++j)
     require(std::isfinite(what.scales[j]) && what.scales[j] > 0, "what->scales", "must be positive");
-    scaled = scaled || what.scales[j] != 1;
-  }
-  task.scale = scaled ? what.scales : nullptr;
-  task.common_scale = !scaled;
+  const auto differ = std::not_equal_to<double>();
+  task.common_scale =
+      !what.scales || std::adjacent_find(what.scales, what.scales + count, differ) == what.scales + count;
+  const bool are_one = task.common_scale && (!what.scales || count == 0 || what.scales[0] == 1);
+  task.scale = are_one ? nullptr : what.scales;
   require(what.independent == 0 || what.independent == 1, "what->independent", "must be 0 or 1");
   task.all_or_none = what.independent == 0;
   task.threads = options.threads;

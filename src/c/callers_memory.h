@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/columns_of_v.h"
+#include "base/huge_pages.h"
 #include "c/options.h"
 #include "cuda/callers_memory.h"
 #include "cuda/device_batch.h"
@@ -78,6 +79,7 @@ class ReadColumns : NotCopied {
   const double* fetched() {
     if (!fetched_) {
       fetched_.reset(new double[rows_ * cols_]);
+      prefer_huge_pages(fetched_.get(), sizeof(double) * std::size_t(rows_ * cols_));
       cuda::fetch_many(gpu_, {there_->given().data(), rows_, cols_, rows_}, fetched_.get());
     }
     return fetched_.get();

@@ -187,42 +187,43 @@ class Batch : public BatchPasses<T> {
     return V.on_gpu() ? 0 : n_ * task.k * (task.common_V ? 1 : b_);
   }
 
-  /// Modifies members of which none needs care, by one pair of weights for all, though nobody has looked at V yet: the
+  /// Modifies members of which none needs care, by the same weights for all, though nobody has looked at V yet: the
   /// device does so first. Returns false, and has changed nothing, where that is not so.
   bool modify_at_once(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, std::atomic<bool>& begun, Work& work) {
-    if (task.k == 0 || task.sides.m > 0 || task.scale || (task.weights && !task.common_weights)) return false;
-    cpu::ColumnOrder order;
-    order.find(task, 0);
-    const bool direct = !made && order.added == task.k, natural = !task.weights;
+    if (task.k == 0 || task.sides.m > 0 || (task.weights && !task.common_weights)) return false;
+    const TakenColumns taken(task, n_, b_);
+    const bool direct = !made && taken.added == task.k && !task.scale;
     const index_t V_words = words_to_send(V, task);
     work.device_bytes =
-        8.0 * double(V_words + b_) + 4.0 * double(b_ + 3) + (natural ? 0 : 12.0 * double(task.k)) +
-        (direct ? 1 : 2) * bytes();
+        8.0 * double(V_words + b_) + 4.0 * double(b_ + 3) + taken.bytes() + (direct ? 1 : 2) * bytes();
     if (work.device_bytes - bytes() > task.device_memory) return false;  // what takes less is left to say so
     std::unique_ptr<Batch> other = direct ? nullptr : another();
     const PoolBuffer<double> dsent(context_.workspace(), V_words);
     const double* const dV = V.on_gpu() ? V.data() : dsent.data();
-    const std::vector<int> columns(order.column.begin(), order.column.end());
-    const OnDevice<int> dorder(context_, columns.data(), natural ? 0 : task.k);
-    const OnDevice<double> dby(context_, order.by.data(), natural ? 0 : task.k);
+    const OnDevice<int> dorder(context_, taken.order);
+    const OnDevice<double> dby(context_, taken.by);
+    const OnDevice<Factors> dfactors(context_, taken.factors);
     PoolBuffer<double> dafter(context_.pool(), b_);
     // Whether a member needs care, and has failed; how many columns are added; pivots.
     const PoolBuffer<int> dtold(context_.workspace(), 3 + b_);
-    const int begin[] = {0, 0, int(order.added)};
+    const int begin[] = {0, 0, int(taken.added)};
     check(cudaMemcpyAsync(dtold.data(), begin, sizeof begin, cudaMemcpyHostToDevice, stream()), "send numbers");
     check(cudaMemsetAsync(dtold.data() + 3, 0xff, sizeof(int) * b_, stream()), "clear pivots");
     if (V_words > 0) send_staged(V.host(), V_words, dsent.data(), context_);
-    look(pass_of(dV, dorder.data(), dby.data(), dtold.data() + 2), task, double(order.added), dafter.data(),
-         dtold.data());
+    BatchPass<T> pass = pass_of(dV, dorder.data(), dby.data(), dtold.data() + 2);
+    pass.order_stride = taken.stride;
+    pass.factors = dfactors.data();
+    look(pass, task, double(taken.added), dafter.data(), dtold.data());
     if (direct) begun = true;
     context_.marks().begin.record(stream());
     T* const out = direct ? dR_.data() : other->dR_.data();
-    BatchPass<T> pass = pass_of(dV, dorder.data(), dby.data(), dtold.data() + 2);
+    pass.may_overflow = task.scale != nullptr;
     pass.pivots = dtold.data() + 3;
     pass.needs_care = dtold.data();
     pass.any = dtold.data() + 1;
     run(pass, task, dR_.data(), out);
+    if (task.scale && is_ragged()) clear_rows_beyond(out);
     context_.marks().end.record(stream());
     int told[2];
     fetch(dtold.data(), 2, told);

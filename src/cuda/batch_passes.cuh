@@ -61,6 +61,8 @@ class BatchPasses : public BatchStorage<T> {
     look.k = int(task.k);
     look.order = pass.order;
     look.by = pass.by;
+    look.order_stride = pass.order_stride;
+    look.factors = pass.factors;
     look.added = added;
     look.least = 0x1p-400;
     look.most = 0x1p400;

@@ -38,6 +38,34 @@ void for_members(index_t n, index_t b, F&& f) {
   }
 }
 
+/// The columns of V as BatchPass has them, and factors, for members of which none needs care; weights are common.
+struct TakenColumns {
+  index_t added = 0, stride = 0;
+  std::vector<int> order;  ///< empty where columns are taken as they are
+  std::vector<double> by;
+  std::vector<Factors> factors;
+
+  TakenColumns(const BatchTask& task, index_t n, index_t b) : added(task.k) {
+    if (!task.weights && !task.scale) return;
+    const index_t orders = task.common_scale ? 1 : b;
+    stride = orders > 1 ? task.k : 0;
+    order.resize(orders * task.k);
+    by.resize(orders * task.k);
+    factors.resize(task.scale ? b : 0, Factors{1, 1, 1});
+    cpu::ColumnOrder first;
+    first.find(task, 0);
+    added = first.added;
+    for_members(n, orders, [&](index_t m) {
+      cpu::ColumnOrder own;
+      own.find(task, m);
+      std::copy(own.column.begin(), own.column.end(), order.begin() + m * task.k);
+      std::copy(own.by.begin(), own.by.end(), by.begin() + m * task.k);
+    });
+    for (std::size_t m = 0; m < factors.size(); ++m) factors[m].last = std::sqrt(task.scale_of(index_t(m)));
+  }
+  double bytes() const { return 12.0 * double(order.size()) + double(sizeof(Factors)) * double(factors.size()); }
+};
+
 /// bounds (b): of the norms of the columns of each factor, of scalars T. Throws not_finite and overflow, of the first
 /// member that is so.
 template <class T>

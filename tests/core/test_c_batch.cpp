@@ -160,6 +160,21 @@ TYPED_TEST(CBatch, TellsWhichMembersFail) {
     }
 }
 
+/// One scale for all has the bits of the same for each.
+TYPED_TEST(CBatch, ScalesThatAreTheSame) {
+  Given<TypeParam> given;
+  Destroyed batch, other;
+  given.scales.assign(count, 0.5);
+  ASSERT_EQ(given.create(false, &batch.held), GPUCHOLMOD_OK);
+  ASSERT_EQ(given.create(false, &other.held), GPUCHOLMOD_OK);
+  const gpucholmod_batch_modification what = given.what();
+  EXPECT_EQ(gpucholmod_batch_update(batch.held, &what, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+  given.scales.back() = 0.75;
+  EXPECT_EQ(gpucholmod_batch_update(other.held, &what, nullptr, nullptr, nullptr), GPUCHOLMOD_OK);
+  const std::vector<double> same = factors<TypeParam>(batch.held), each = factors<TypeParam>(other.held);
+  for (index_t j = 0; j < count; ++j) EXPECT_EQ(member(same, j) == member(each, j), j < count - 1);
+}
+
 TYPED_TEST(CBatch, ScalesOfOneAreNone) {
   Given<TypeParam> given;
   Destroyed batch, other;

@@ -139,13 +139,15 @@ __global__ void __launch_bounds__(L * members_of_block<L>) modify_members(const 
   if (member < count) modify_member<K, L>(MemberTeam(int(threadIdx.x), L), pass, member, sRooms[threadIdx.y]);
 }
 
-/// What a look at V of every member needs: V as BatchPass has it, `by` (k, or null) the factor of each column.
+/// What a look at V of every member needs: V, its columns and factors as BatchPass has them.
 struct BatchLook {
   const double* V;
   index_t V_stride, n, count;  ///< count: members
   int k;
   const int* order;
   const double* by;
+  index_t order_stride;
+  const Factors* factors;
   double added;          ///< columns
   double least, most;    ///< numbers between these need no care
   double top;            ///< the largest number of T
@@ -162,8 +164,9 @@ static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(c
   const double* const V = look.V + member * look.V_stride;
   double largest = 0;
   for (int q = 0; q < look.k; ++q) {
-    const double* const column = V + (look.order ? look.order[q] : q) * look.n;
-    const double by = look.by ? look.by[q] : 1;
+    const index_t at = member * look.order_stride + q;
+    const double* const column = V + (look.order ? look.order[at] : q) * look.n;
+    const double by = look.by ? look.by[at] : 1;
     for (index_t i = threadIdx.x; i < look.n; i += WARP) {
       const double size = fabs(column[i]) * by;
       largest = size < HUGE_VAL ? fmax(largest, size) : HUGE_VAL;
@@ -172,8 +175,8 @@ static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(c
   for (int apart = WARP / 2; apart > 0; apart /= 2)
     largest = fmax(largest, __shfl_down_sync(0xffffffffu, largest, apart));
   if (threadIdx.x != 0) return;
-  const double before = look.bounds[member], after = hypot(before, largest * sqrt(look.added)),
-               size = fmax(before, largest);
+  const double before = look.bounds[member], root = look.factors ? look.factors[member].last : 1,
+               after = root * hypot(before, largest * sqrt(look.added)), size = fmax(before, largest);
   look.after[member] = fmin(after, look.top);
   if (!(after <= look.top && size >= look.least && size <= look.most)) *look.needs_care = 1;
 }

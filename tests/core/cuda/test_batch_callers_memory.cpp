@@ -47,6 +47,8 @@ TEST_P(CudaBatchMemory, WeightsAndScales) {
     update_every_way(batch, what);
     what.weights = nullptr;
     update_every_way(batch, what);
+    what.scales = batch.scale.data();
+    update_every_way(batch, what);
     std::vector<double> weights(std::size_t(k), 0.5);
     weights[0] = -1e-3;
     what.weights = weights.data();
@@ -120,6 +122,11 @@ TEST_P(CudaBatchMemory, MembersOfSeveralOrders) {
     for (index_t q = 0; q < 2; ++q) std::fill_n(batch.V.data() + (2 * m + q) * 9 + orders.back(), m % 4, 0);
   }
   update_every_way(batch, modification(batch, false), orders);
+  const std::vector<double> scales(std::size_t(batch.b), 0.5);
+  gpucholmod_batch_modification what = modification(batch, false);
+  what.weights = nullptr;
+  what.scales = scales.data();
+  update_every_way(batch, what, orders);
   batch.V[18 * 3 + 8] = 1;
   Twins twins(batch, precision, orders);
   EXPECT_EQ(twins.update(modification(batch, false), columns<double>(batch)), GPUCHOLMOD_BAD_ARGUMENT);
