@@ -113,7 +113,8 @@ class OwnedRightHandSides {
   /// Returns the new residual sum of squares of column j.
   double new_sum(const Task& task, index_t j) const {
     const index_t rows = index_t(z.size()) / m;
-    return residual_sum(rss[j], {rest_.data() + j, m, task.k, task.added()}, task.scale, task.precision, [&] {
+    const double* const rest = task.k > 0 ? rest_.data() + j : nullptr;
+    return residual_sum(rss[j], {rest, m, task.k, task.added()}, task.scale, task.precision, [&] {
       return squares(z.data() + j * rows, rows, 1) + squares(out() + j * rows_, rows_, task.scale);
     });
   }

@@ -218,7 +218,6 @@ class Batch : public BatchPasses<T> {
     if (direct) begun = true;
     context_.marks().begin.record(stream());
     T* const out = direct ? dR_.data() : other->dR_.data();
-    pass.may_overflow = task.scale != nullptr;
     pass.pivots = dtold.data() + 3;
     pass.needs_care = dtold.data();
     pass.any = dtold.data() + 1;

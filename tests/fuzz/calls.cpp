@@ -148,7 +148,8 @@ class Batch {
     for (index_t j = 0; j < count_; ++j) {
       if ((!succeeded && !partial) || pivots[j] > 0) {
         call.require((after[j].array() == before[j].array()).all(), "a member has changed");
-        call.require(!partial || carried(j).after == carried(j).before, "right-hand sides of a member have changed");
+        call.require(!partial || !sides.exist || carried(j).after == carried(j).before,
+                     "right-hand sides of a member have changed");
       } else if (call.moderate && is_moderate(before[j])) {
         look_at_member(call, before[j], after[j], columns_of(V, k, j), weights_of(weights, k, j),
                        scales.empty() ? 1 : scales[j]);

@@ -176,9 +176,10 @@ static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(c
     largest = fmax(largest, __shfl_down_sync(0xffffffffu, largest, apart));
   if (threadIdx.x != 0) return;
   const double before = look.bounds[member], root = look.factors ? look.factors[member].last : 1,
-               after = root * hypot(before, largest * sqrt(look.added)), size = fmax(before, largest);
+               unscaled = hypot(before, largest * sqrt(look.added)), after = root * unscaled,
+               size = fmax(before, largest);
   look.after[member] = fmin(after, look.top);
-  if (!(after <= look.top && size >= look.least && size <= look.most)) *look.needs_care = 1;
+  if (!(fmax(unscaled, after) <= look.top && size >= look.least && size <= look.most)) *look.needs_care = 1;
 }
 
 constexpr int most_warps_of_solve = 8;  ///< of a member
