@@ -21,8 +21,10 @@
 #' @param z,y,rss Right-hand sides that are changed along with the factors, as for [cholupdate_gpu()]: `z` is an
 #'   \eqn{n \times b}{n x b} matrix with one for each member, or an \eqn{n \times m \times b}{n x m x b} array; `y` a
 #'   \eqn{k \times b}{k x b} matrix or a \eqn{k \times m \times b}{k x m x b} array, or \eqn{b} numbers if `V` has one
-#'   column; `rss`, which may be left out, has a number for each column of `z`. Not for a list `R`. For a handle on a
-#'   GPU, \eqn{n + m} must not be above 1,024, unless the members have more rows than that.
+#'   column; `rss`, which may be left out, has a number for each column of `z`. As for `V`, a vector or an array whose
+#'   third extent is 1 is for all members. Not for a list `R`. A row of an array `R` whose diagonal entry is negative is
+#'   multiplied by -1, and the row of `z` with it; a handle was made with such rows multiplied, and `z` belongs to what
+#'   it has. For a handle on a GPU, \eqn{n + m} must not be above 1,024, unless its order or capacity is.
 #' @param check Whether members whose downdate is not possible are an error (`TRUE`), or are reported in the return
 #'   value (`FALSE`).
 #' @param uplo,precision As for [cholupdate_gpu()]. A handle has its own, which cannot be changed.
@@ -39,8 +41,8 @@
 #'   of its first leading minor that is not positive definite. A member with such a minor stays as it is; the others are
 #'   modified.
 #'
-#'   With `z`: a list of `R`, `z` and `rss` in the form in which they were given, and `pivot` if `check = FALSE`.
-#'   Members that are not modified keep their `z` and `rss`. If a sum would become negative, the warning
+#'   With `z`: a list of `R`, `z` (for each member) and `rss` in the form in which they were given, and `pivot` if
+#'   `check = FALSE`. Members that are not modified keep their `z` and `rss`, and rows of `z` that a member has not stay. If a sum would become negative, the warning
 #'   `gpucholmod_negative_rss` has the numbers of members and columns in the fields `members` and `columns`.
 #'
 #' @section Errors:
@@ -112,7 +114,8 @@ modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, p
   if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
   x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
   n <- nrow(x)
-  require_same_places(if (one) names_of_members(V) else dimnames(R)[[3L]], V = V, weights = weights, scale = scale)
+  require_same_places(if (one) names_of_members(V) else dimnames(R)[[3L]], V = V, weights = weights, scale = scale,
+                      z = right$z, y = right$y, rss = right$rss)
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
@@ -138,7 +141,7 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   on_gpu <- !is.na(R$device)
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   request <- batch_request(downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, if (!missing(control)) control)
-  require_same_places(.subset2(R, "dimnames")[[3L]], V = V, weights = weights, scale = scale)
+  require_same_places(.subset2(R, "dimnames")[[3L]], V = V, weights = weights, scale = scale, z = z, y = y, rss = rss)
   given <- if (is.double(V)) open_members(V, R$n, R$count) else with_memory(open_members(V, R$n, R$count))
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
@@ -159,8 +162,8 @@ batch_sides <- function(z, y, rss, n, k, b) {
   if (is.null(y)) stop_bad_argument("y", NULL, "is missing: it has a row for each column of 'V'")
   left <- open_members(z, n, b, "z")
   m <- left$k
-  if (k == 1L && is.numeric(y) && is.null(dim(y))) y <- t(y)
-  right <- open_members(y, k, b, "y", sprintf("as 'V' has columns for each member"))
+  if (k == 1L && is.numeric(y) && is.null(dim(y)) && length(y) > 1L) y <- t(y)
+  right <- open_members(y, k, b, "y", "as 'V' has columns for each member")
   if (right$k != m) {
     stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns for each member, 'z' has %d", right$k, m),
                     list(expected = m, actual = right$k))
@@ -233,7 +236,7 @@ require_same_places <- function(names, ...) {
   if (is.null(names)) return(invisible())
   given <- list(...)
   for (argument in names(given)) {
-    own <- names_of_members(given[[argument]], argument == "scale")
+    own <- names_of_members(given[[argument]], argument %in% c("scale", "y", "rss"))
     if (length(own) != length(names)) next
     wrong <- which(nzchar(own) & own != names & own %in% names)
     if (!length(wrong)) next

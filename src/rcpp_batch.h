@@ -43,7 +43,7 @@ inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index
   return task;
 }
 
-/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m), z n x m x b, y k x m x b, rss m x b or NULL,
+/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m, ...), z n x m x b, y k x m x b, rss m x b or NULL,
 /// and what becomes of them. Of NULL: none.
 class SidesOfCall {
  public:
@@ -57,7 +57,7 @@ class SidesOfCall {
     const bool sums = part(2) != R_NilValue;
     sides_ = {m, REAL(part(0)), REAL(part(1)), sums ? REAL(part(2)) : nullptr, REAL(z_), sums ? REAL(rss_) : nullptr};
   }
-  /// Are there any.
+  /// Returns true if there are any.
   bool is_there() const { return given_ != R_NilValue; }
   const GivenBatchSides& given() const { return sides_; }
   SEXP z() const { return z_; }

@@ -79,7 +79,8 @@ typedef struct gpucholmod_status {
 
 /* Right-hand sides that are modified along with a factor. They belong to a regression with A = X'X and b = X'y: z is
  * the solution of R'z = b, and becomes that of the modified factor for b + V diag(weights) Y; rss likewise (LINPACK's
- * dchud and dchdd). A row of R whose diagonal entry is negative is multiplied by -1, and the row of z with it.
+ * dchud and dchdd). A row of R whose diagonal entry is negative is multiplied by -1, and the row of z with it; those of
+ * a factor or batch that is held were multiplied when it was made, and z belongs to what is held.
  *
  * z and Y are double, whatever the type of the factor, and finite, also in that type (GPUCHOLMOD_OVERFLOW). */
 typedef struct gpucholmod_right_sides {

@@ -10,13 +10,13 @@ extern "C" {
  * Matrices of all members are stored side by side, and may be double or float, whatever the type of the batch. If the
  * numbers of a member are wrong, status->member tells which. Several threads copy large batches and solve with them.
  *
- * In calls for a batch on a GPU, V, X, B of _solve, and b and solution of _solve_modified may be in the memory of that
- * GPU. X, b and solution go by way of the host's memory. V and B stay on the GPU unless n is above 1,024. The host gets
- * a copy of V if it has to look at it: if there are sides, or weights of each member, if numbers are not finite, very
- * large or very small, if members have several orders, and if k is above 16 and a member is not positive definite.
+ * In calls for a batch on a GPU, V, sides, X, B of _solve, and b and solution of _solve_modified may be in the memory
+ * of that GPU. V and B stay there unless n or the capacity is above 1,024; all else goes by the host's memory. The host
+ * gets a copy of V if it has to look at it: if there are sides, or weights of each member, if numbers are not finite,
+ * very large or very small, if members have several orders, and if k is above 16 and a member is not positive definite.
  *
  * If members have several orders, as when some fail to grow, n is the largest of them; rows and columns that a member
- * has not are those of the identity. V has zeros there, and solutions have what B had. */
+ * has not are those of the identity. V has zeros there; solutions have what B had, and z stays. */
 
 typedef struct gpucholmod_batch gpucholmod_batch;
 
@@ -42,7 +42,8 @@ typedef struct gpucholmod_batch_modification {
   const double *scales;      /* count, positive; NULL: 1 */
   int independent;           /* if a member would not be positive definite, 0: no member changes, 1: all others do */
   const gpucholmod_right_sides *sides; /* z: n x m count, Y: k x m count, rss: m count. A member that stays keeps its
-                                          own. On a GPU n + m is at most 1,024 unless n is above. NULL: none */
+                                          own. On a GPU n + m is at most 1,024 unless n or the capacity is above.
+                                          NULL: none */
 } gpucholmod_batch_modification;
 
 /* Modifies every member. pivots (count, or NULL) <- 0, or the order of the first leading minor that is not positive. If

@@ -60,9 +60,13 @@ index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_mod
   renaming("V", "what->V", [&] {
     naming_members([&] { R.modify(V.given(), task, changing.made, pivots, options.poll(), changing.begun); });
   });
+  const index_t failed = first_failing(pivots);
+  if (!task.all_or_none || failed < 0) {
+    changing.begun = !changing.made;  // until right-hand sides are those of the members
+    sides.put_back(task, pivots, R.orders());
+  }
   changing.begun = false;  // members that fail are as they were
-  if (!task.all_or_none || first_failing(pivots) < 0) sides.put_back(task, pivots, R.orders());
-  return first_failing(pivots);
+  return failed;
 }
 
 /// Solves in place, B being n x m numbers of S for each member.

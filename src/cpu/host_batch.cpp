@@ -27,15 +27,6 @@ void prefetch(const ScatteredBatch::Member& member, index_t count) {
   }
 }
 
-/// The other triangle becomes zero.
-void copy_triangle(const double* R, index_t n, Uplo uplo, double* out) {
-  std::fill(out, out + n * n, 0.0);
-  for (index_t j = 0; j < n; ++j) {
-    const auto [first, last] = rows_of(j, n, uplo);
-    std::copy(R + j * n + first, R + j * n + last, out + j * n + first);
-  }
-}
-
 /// Each group is put together in memory that stays in the cache, and taken apart again.
 template <class T>
 Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots,
@@ -83,6 +74,14 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
 }
 
 }  // namespace
+
+void copy_triangle(const double* R, index_t n, Uplo uplo, double* out) {
+  std::fill(out, out + n * n, 0.0);
+  for (index_t j = 0; j < n; ++j) {
+    const auto [first, last] = rows_of(j, n, uplo);
+    std::copy(R + j * n + first, R + j * n + last, out + j * n + first);
+  }
+}
 
 std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                       const Allocate& allocate, const BatchRoom& room) {

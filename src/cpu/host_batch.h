@@ -27,6 +27,9 @@ struct ScatteredBatch {
   std::vector<Member> members;
 };
 
+/// out (n x n) <- the triangle of R that uplo names; the other becomes zero.
+void copy_triangle(const double* R, index_t n, Uplo uplo, double* out);
+
 /// The same modification of such. pivots as in HeldBatch; `out` of a member that fails is R, with the other triangle
 /// zero. With task.all_or_none and a member that fails, `out` is unspecified. Of `task`, common_V does not count, and
 /// of task.sides only m does.

@@ -74,7 +74,6 @@ class Batch : public BatchPasses<T> {
     const OnDevice<double> dsent(context_, V.host(), V_words), dby(context_, prepared.by);
     const OnDevice<int> dorder(context_, prepared.order), dadded(context_, prepared.added), dpivots(context_, told);
     const OnDevice<Factors> dfactors(context_, prepared.factors);
-    if (direct) begun = true;
     context_.marks().begin.record(stream());
     const double* const dV = V.on_gpu() ? V.data() : dsent.data();
     T* const made_R = direct ? dR_.data() : other->dR_.data();
@@ -90,6 +89,7 @@ class Batch : public BatchPasses<T> {
     pass.may_overflow = !prepared.in_range;
     pass.pivots = dpivots.data();
     if (wide) wide->describe(pass);
+    if (direct) begun = true;
     run(pass, task, from, out);
     if (wide) wide->part(out, dpivots.data(), made_R);
     if (task.scale && is_ragged()) clear_rows_beyond(made_R);

@@ -28,7 +28,8 @@ inline void require_wide_member(index_t columns) {
   if (columns > most_order)
     throw Error(ErrorCode::not_supported,
                 "members of a batch on a GPU and their right-hand sides have at most " + std::to_string(most_order) +
-                    " columns together; more right-hand sides take several calls, all but the last with a copy",
+                    " columns together; a copy of the batch can be modified with some of the right-hand sides, and then the"
+                    " batch with the others",
                 {{"limit", double(most_order)}});
 }
 
@@ -42,15 +43,16 @@ class WideMembers : NotCopied {
       : context_(context), b_(b), sides_(task.sides), exponents_(exponents(n, b, task)),
         dwide_(context.pool(), words_of(n + m()) * b), dV_(context.pool(), (n + m()) * task.k * b),
         dY_(context.pool(), task.k * m() * b), dz_(context.pool(), n * m() * b),
-        drest_(context.pool(), task.k * m() * b), dshift_(context.pool(), b) {
+        drest_(context.pool(), task.k * m() * b), dshift_(context.pool(), b * m()) {
     send(sides_.first.z, dz_);
     send(sides_.first.Y, dY_);
     of_ = {n, m(), task.k, R, dwide_.data(), nullptr, dV, task.common_V ? 0 : n * task.k, dY_.data(), dV_.data(),
            dz_.data(), nullptr, nullptr};
     if (!exponents_.empty() || !prepared.factors.empty()) {
-      std::vector<int> shift(b);
-      for (index_t i = 0; i < b; ++i)
-        shift[i] = (prepared.factors.empty() ? 0 : std::ilogb(prepared.factors[i].out)) - exponent(i);
+      std::vector<int> shift(b * m());
+      for (index_t i = 0; i < b * m(); ++i)
+        shift[i] = (prepared.factors.empty() ? 0 : std::ilogb(prepared.factors[i / m()].out)) -
+                   (exponents_.empty() ? 0 : exponents_[i]);
       check(cudaMemcpyAsync(dshift_.data(), shift.data(), dshift_.bytes(), cudaMemcpyHostToDevice, context.stream()),
             "send numbers");
       wait();
@@ -93,7 +95,7 @@ class WideMembers : NotCopied {
     wait();
     for (index_t i = 0; i < b_ && !exponents_.empty(); ++i)
       for (index_t at = i * of_.k * m(); at < (i + 1) * of_.k * m(); ++at)
-        sides_.first.rest[at] = std::scalbn(sides_.first.rest[at], exponent(i));
+        sides_.first.rest[at] = std::scalbn(sides_.first.rest[at], exponents_[at / of_.k]);
   }
 
  private:
@@ -104,27 +106,28 @@ class WideMembers : NotCopied {
     send_staged(from, index_t(to.bytes() / sizeof(double)), to.data(), context_);
     wait();
   }
-  int exponent(index_t member) const { return exponents_.empty() ? 0 : exponents_[member]; }
   unsigned threads() const {
     return of_.n + of_.m <= 2 * WARP ? 2 * WARP : 256;
   }
 
-  /// Those of powers of 2 by which z and Y of members are divided, so that no sum of T is out of range; none: 0.
+  /// Returns e for each right-hand side of each member, which is divided by 2^e with its part of Y, so that no sum of T
+  /// is out of range; empty where all are 0.
   static std::vector<int> exponents(index_t n, index_t b, const BatchTask& task) {
     constexpr int most = sizeof(T) == 8 ? 400 : 60;
     const index_t m = task.sides.m;
-    std::vector<int> all(b);
+    std::vector<int> all(b * m);
     for_members(n, b, [&](index_t i) {
       const MemberSides sides = task.sides.of(n, task.k, i);
       cpu::ColumnOrder order;
       order.find(task, i);
-      double largest = 0;
-      for (index_t at = 0; at < n * m; ++at) largest = std::max(largest, std::abs(sides.z[at]));
-      for (index_t p = 0; p < task.k; ++p)
-        for (index_t s = 0; s < m; ++s)
+      for (index_t s = 0; s < m; ++s) {
+        double largest = 0;
+        for (index_t j = 0; j < n; ++j) largest = std::max(largest, std::abs(sides.z[j + s * n]));
+        for (index_t p = 0; p < task.k; ++p)
           largest = std::max(largest, std::abs(sides.Y[order.column[p] + s * task.k] * order.by[p]));
-      const int e = largest == 0 ? 0 : largest < INFINITY ? std::ilogb(largest) : 1023;
-      all[i] = std::abs(e) > most ? e : 0;
+        const int e = largest == 0 ? 0 : largest < INFINITY ? std::ilogb(largest) : 1023;
+        all[s + i * m] = std::abs(e) > most ? e : 0;
+      }
     });
     if (std::all_of(all.begin(), all.end(), [](int e) { return e == 0; })) all.clear();
     return all;

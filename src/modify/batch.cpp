@@ -64,8 +64,11 @@ Work modify_on_gpu(const cpu::ScatteredBatch& of, const BatchTask& task, std::ve
   held->download(of.uplo, R.data());
   for (index_t m = 0; m < b; ++m) {
     const MemberSides& sides = of.members[m].sides;
+    if (pivots[m] >= 0) {
+      cpu::copy_triangle(of.members[m].R, n, of.uplo, of.members[m].out);
+      continue;
+    }
     std::copy_n(R.data() + m * n * n, n * n, of.members[m].out);
-    if (pivots[m] >= 0) continue;
     std::copy_n(made.data() + m * rows, rows, sides.out);
     std::copy_n(rest.data() + m * columns, columns, sides.rest);
   }

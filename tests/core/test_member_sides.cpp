@@ -70,10 +70,11 @@ void expect_right(index_t n, index_t k, index_t m, int added, int shift) {
   Stored<double> z = given.z, wide_V(all, 2 * k), wide = Stored<double>::Constant(words_of(all), 2, NAN);
   Stored<double> made = wide, rest(k, 2 * m);
   std::vector<double> out(given.triangles.size(), NAN), alone = out, from = given.triangles;
-  const int shifts[] = {0, shift};
+  std::vector<int> shifts(2 * m, shift);
+  for (index_t s = 0; s < m; s += 2) shifts[m + s] = 0;
   int pivots[] = {-1, -1}, own_pivots[] = {-1, -1};
   BatchWide<double> of{n, m, k, from.data(), wide.data(), out.data(), given.V.data(), n * k, given.Y.data(),
-                       wide_V.data(), z.data(), shifts, pivots};
+                       wide_V.data(), z.data(), shifts.data(), pivots};
   const HostTeam team{64};
   widen_member(team, of, 1);
   run(of, wide.data(), made.data(), wide_V.data(), m, rest.data(), added, pivots, 1);
@@ -88,7 +89,8 @@ void expect_right(index_t n, index_t k, index_t m, int added, int shift) {
   const Matrix V = given.V.rightCols(k).cast<real>(), R = given.R[1].cast<real>(),
                before = given.z.rightCols(m).cast<real>(), after = z.rightCols(m).cast<real>(),
                Y = given.Y.rightCols(m).cast<real>();
-  const Matrix left = rest.rightCols(m).cast<real>() * std::scalbn(real(1), -shift);
+  Matrix left = rest.rightCols(m).cast<real>();
+  for (index_t s = 0; s < m; ++s) left.col(s) *= std::scalbn(real(1), -shifts[m + s]);
   const Matrix now = unpacked(std::vector<double>(out.begin() + words_of(n), out.end()), n).cast<real>();
   Matrix signed_Y = Y, signed_left = left;
   signed_Y.bottomRows(k - added) *= -1;

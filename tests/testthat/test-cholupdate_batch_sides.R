@@ -64,6 +64,19 @@ at_each_home("one of each member is a matrix, of names too", {
   expect_equal(of_one$z, matrix(one_by_one(one)$z, 4), tolerance = 1e-12)
 })
 
+test_that("members are not taken by name", {
+  p <- members(m = 1L, k = 1L, b = 2L)
+  dimnames(p$R) <- list(NULL, NULL, c("a", "b"))
+  z <- matrix(p$z, 4, dimnames = list(NULL, c("a", "b")))
+  y <- c(a = 1, b = 2)
+  expect_equal(cholupdate_batch(p$R, p$V, z = z, y = y, rss = c(a = 9, b = 9))$rss > 0, c(a = TRUE, b = TRUE))
+  for (R in list(p$R, chol_batch(p$R))) {
+    expect_error(cholupdate_batch(R, p$V, z = z[, 2:1], y = y), "another order", class = "gpucholmod_bad_argument")
+    expect_error(cholupdate_batch(R, p$V, z = z, y = rev(y)), "another order", class = "gpucholmod_bad_argument")
+  }
+  expect_equal(cholupdate_batch(p$R, p$V, z = z, y = 3)$z, cholupdate_batch(p$R, p$V, z = z, y = c(3, 3))$z)
+})
+
 test_that("one for all members comes back for each", {
   p <- members()
   p$z[] <- p$z[, , 1]
@@ -91,13 +104,39 @@ at_each_home("members that fail keep theirs", {
   }
 })
 
-test_that("rows with a negative diagonal are turned, those of z too", {
+at_each_home("arrays, whose rows with a negative diagonal are turned, those of z too", {
+  if (home == "cuda") skip_without_gpu()
   p <- members()
   turned <- p
   turned$R[2, , 5] <- -p$R[2, , 5]
   turned$z[2, , 5] <- -p$z[2, , 5]
-  expect_equal(cholupdate_batch(turned$R, p$V, z = turned$z, y = p$y), cholupdate_batch(p$R, p$V, z = p$z, y = p$y),
-               tolerance = 1e-14)
+  update <- function(p, ...) cholupdate_batch(p$R, p$V, ..., z = p$z, y = p$y, rss = p$rss, backend = home)
+  expect_equal(update(turned), update(p), tolerance = 1e-14)
+  expect_equal(update(p), one_by_one(p), tolerance = 1e-12)
+  turned$V[, 1, 5] <- 100
+  failed <- update(turned, TRUE, check = FALSE)
+  expect_gt(failed$pivot[[5]], 0)
+  expect_identical(failed$R[, , 5], turned$R[, , 5])
+  expect_identical(failed$z[, , 5], turned$z[, , 5])
+})
+
+at_each_home("no columns, and right-hand sides of very different sizes", {
+  p <- members(k = 1L)
+  by <- c(1, 1e-250, 1e250)
+  sized <- p
+  for (s in 1:3) {
+    sized$z[, s, ] <- p$z[, s, ] * by[[s]]
+    sized$y[, s, ] <- p$y[, s, ] * by[[s]]
+  }
+  expected <- one_by_one(p)
+  for (R in list(p$R, keep_batch(p$R))) {
+    got <- cholupdate_batch(R, p$V, z = sized$z, y = sized$y)
+    for (s in 1:3) expect_equal(got$z[, s, ] / by[[s]], expected$z[, s, ], tolerance = 1e-12)
+    none <- cholupdate_batch(R, p$V[, 0, , drop = FALSE], scale = 0.25, z = p$z, y = p$y[0, , , drop = FALSE],
+                             rss = p$rss)
+    expect_equal(none$z, p$z / 2)
+    expect_equal(none$rss, p$rss / 4)
+  }
 })
 
 at_each_home("members of several orders keep the rows of z that they have not", {

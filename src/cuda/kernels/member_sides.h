@@ -18,34 +18,36 @@ struct BatchWide {
   const double* Y;   ///< k x m each
   double* wide_V;    ///< n + m x k each
   double* z;         ///< n x m each
-  const int* shift;  ///< z and Y are multiplied by 2^shift, of each member, while they are wide; null: 0
+  const int* shift;  ///< m each: a right-hand side and its part of Y are multiplied by 2^shift while wide; null: 0
   const int* told;   ///< what `pivots` of a BatchPass tells
 
-  GPUCHOLMOD_HOST_DEVICE int shift_of(index_t member) const { return shift ? shift[member] : 0; }
+  GPUCHOLMOD_HOST_DEVICE int shift_of(index_t member, index_t side) const {
+    return shift ? shift[member * m + side] : 0;
+  }
 };
 
 /// wide <- [R z], wide_V <- [V; Y'].
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void widen_member(const Team& team, const BatchWide<T>& of, index_t member) {
-  const int n = int(of.n), all = int(of.n + of.m), shift = of.shift_of(member);
+  const int n = int(of.n), all = int(of.n + of.m);
   const T* const R = of.R + member * words_of(n);
   const double *const z = of.z + member * n * of.m, *const V = of.V + member * of.V_stride,
                *const Y = of.Y + member * of.k * of.m;
   double* const wide_V = of.wide_V + member * all * of.k;
   fill_triangle(team, Numbers<T>{of.wide + member * words_of(all)}, all, n, [&](int i, int j) {
-    return j < n ? double(R[row_of(n, i) + j]) : ldexp(z[i + index_t(j - n) * n], shift);
+    return j < n ? double(R[row_of(n, i) + j]) : ldexp(z[i + index_t(j - n) * n], of.shift_of(member, j - n));
   });
   team.threads([&](int thread) {
     for (index_t q = 0; q < of.k; ++q)
       for (int j = thread; j < all; j += team.size())
-        wide_V[j + q * all] = j < n ? V[j + q * n] : ldexp(Y[q + (j - n) * of.k], shift);
+        wide_V[j + q * all] = j < n ? V[j + q * n] : ldexp(Y[q + (j - n) * of.k], of.shift_of(member, j - n));
   });
 }
 
 /// out, z <- what has come of R and z; R, and z stays, where the member has failed.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void narrow_member(const Team& team, const BatchWide<T>& of, index_t member) {
-  const int n = int(of.n), all = int(of.n + of.m), shift = of.shift_of(member);
+  const int n = int(of.n), all = int(of.n + of.m);
   const bool failed = of.told[member] >= 0;
   const T *const R = of.R + member * words_of(n), *const wide = of.wide + member * words_of(all);
   double* const z = of.z + member * n * of.m;
@@ -54,7 +56,8 @@ GPUCHOLMOD_HOST_DEVICE void narrow_member(const Team& team, const BatchWide<T>& 
   if (failed) return;
   team.threads([&](int thread) {
     for (int i = thread; i < n; i += team.size())
-      for (int j = n; j < all; ++j) z[i + index_t(j - n) * n] = ldexp(double(wide[row_of(all, i) + j]), -shift);
+      for (int j = n; j < all; ++j)
+        z[i + index_t(j - n) * n] = ldexp(double(wide[row_of(all, i) + j]), -of.shift_of(member, j - n));
   });
 }
 
