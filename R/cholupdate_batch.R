@@ -42,8 +42,9 @@
 #'   modified.
 #'
 #'   With `z`: a list of `R`, `z` (for each member) and `rss` in the form in which they were given, and `pivot` if
-#'   `check = FALSE`. Members that are not modified keep their `z` and `rss`, and rows of `z` that a member has not stay. If a sum would become negative, the warning
-#'   `gpucholmod_negative_rss` has the numbers of members and columns in the fields `members` and `columns`.
+#'   `check = FALSE`. Members that are not modified keep their `z` and `rss`, and rows of `z` that a member has not
+#'   stay. If a sum would become negative, the warning `gpucholmod_negative_rss` has the numbers of members and columns
+#'   in the fields `members` and `columns`.
 #'
 #' @section Errors:
 #' With `check = TRUE`, if some members cannot be downdated, the error has the class `gpucholmod_not_positive_definite`

@@ -43,8 +43,8 @@ inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index
   return task;
 }
 
-/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m, ...), z n x m x b, y k x m x b, rss m x b or NULL,
-/// and what becomes of them. Of NULL: none.
+/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m, ...), z n x m x b, y k x m x b, rss m x b or
+/// NULL, and what becomes of them. Of NULL: none.
 class SidesOfCall {
  public:
   SidesOfCall(SEXP given, index_t n, index_t k, index_t b)

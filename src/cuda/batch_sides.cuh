@@ -28,8 +28,8 @@ inline void require_wide_member(index_t columns) {
   if (columns > most_order)
     throw Error(ErrorCode::not_supported,
                 "members of a batch on a GPU and their right-hand sides have at most " + std::to_string(most_order) +
-                    " columns together; a copy of the batch can be modified with some of the right-hand sides, and then the"
-                    " batch with the others",
+                    " columns together; a copy of the batch can be modified with some of the right-hand sides, and"
+                    " then the batch with the others",
                 {{"limit", double(most_order)}});
 }
 

@@ -209,6 +209,35 @@ TEST_P(CudaBatchMemory, IsSolvedWithWhenModified) {
   for (const double result : {expected.front(), expected.back(), solution.back()}) EXPECT_NE(result, 0);
 }
 
+/// Right-hand sides that come along: z, with a row between columns, Y and rss.
+TEST_P(CudaBatchMemory, TakesRightHandSidesAlong) {
+  const Batch batch = weighted_and_scaled(20, 3, precision);
+  Twins twins(batch, precision);
+  const index_t columns = 2 * batch.b;
+  Random random(5);
+  const auto some = [&](index_t count) {
+    return numbers_of(Doubles(random.normal(count, 1).cast<float>().cast<double>()));
+  };
+  std::vector<double> z = some(21 * columns), rss(std::size_t(columns), 50);
+  const std::vector<double> Y = some(3 * columns), before = z;
+  const OnGpu V_there(batch.V), z_there(z), Y_there(Y), rss_there(rss);
+  const auto update = [&](gpucholmod_batch* held, const double* V, double* z, const double* Y, double* rss) {
+    const gpucholmod_right_sides sides{matrix(z, 20, columns, 21), matrix(Y, 3, columns, 3), rss};
+    gpucholmod_batch_modification what = modification(batch, false);
+    what.V = matrix(V, 20, 3 * batch.b, 20);
+    what.sides = &sides;
+    gpucholmod_status status;
+    EXPECT_EQ(gpucholmod_batch_update(held, &what, nullptr, nullptr, &status), GPUCHOLMOD_OK) << status.message;
+  };
+  update(twins.here(), batch.V.data(), z.data(), Y.data(), rss.data());
+  update(twins.there(), V_there.data(), z_there.data(), Y_there.data(), rss_there.data());
+  twins.expect_same_factors();
+  EXPECT_TRUE(same(z_there.get(), z));
+  EXPECT_TRUE(same(rss_there.get(), rss));
+  EXPECT_FALSE(same(z, before));
+  EXPECT_EQ(z[20], before[20]);
+}
+
 /// Rows and columns that come from the GPU.
 TEST_P(CudaBatchMemory, RowsAreInserted) {
   const Batch batch = weighted_and_scaled(7, 2, precision);
