@@ -163,7 +163,7 @@ Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, S
     const SidesOfCall along(sides, R->order(), given.k, R->count());
     Rcpp::List value = Rcpp::List::create(Rcpp::_["pivots"] = SEXP(told), Rcpp::_["z"] = along.z(),
                                           Rcpp::_["rss"] = along.rss());
-    std::optional<SidesOfBatch> carried;
+    std::optional<CarriedSides> carried;
     if (along.is_there()) carried.emplace(along.given(), R->order(), R->count(), R->precision(), task);
     Begun<HeldBatch> changed(modified);
     Progress progress(false);
@@ -198,7 +198,7 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SE
     const index_t size = n * n;
     BatchTask task = to_task(what, weights, scale, k, false, check);
     const SidesOfCall along(sides, n, k, b);
-    std::optional<SidesOfBatch> carried;
+    std::optional<CarriedSides> carried;
     if (along.is_there()) carried.emplace(along.given(), n, b, what.precision, task);
     std::vector<BatchMember> members;
     for (index_t m = 0; m < b; ++m)

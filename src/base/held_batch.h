@@ -19,7 +19,7 @@ struct MemberSides {
   double* rest = nullptr;     ///< k x m, a row for each column of V in the order in which they are taken: added first
 };
 
-/// Those of all members, m each, side by side.
+/// Holds the right-hand sides of all members, m of each, side by side.
 struct BatchSides {
   index_t m = 0;
   MemberSides first;

@@ -52,7 +52,7 @@ class SidesOfMembers : NotCopied {
   SidesOnHost here_;
   const gpucholmod_right_sides* given_;
   std::vector<double> z_, Y_, new_z_, rss_;
-  std::optional<SidesOfBatch> carried_;
+  std::optional<CarriedSides> carried_;
 };
 
 }  // namespace gpucholmod::c

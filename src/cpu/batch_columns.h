@@ -33,9 +33,9 @@ struct SidesAlone {
   std::vector<double> z;  ///< n x m; becomes z~
   std::vector<double> Y;  ///< m x k; becomes `rest`
 
-  /// task.right <- these.
+  /// Makes task.right refer to these.
   void put_into(Task& task);
-  /// After `work` of that task, which has succeeded.
+  /// Takes over the results of `work` on that task, which has succeeded.
   void settle(const Task& task, const Work& work);
 
  private:
@@ -46,12 +46,12 @@ struct SidesAlone {
 /// Returns the failing pivot, R being as it was then, or -1.
 index_t modify_alone(std::vector<double>& R, const std::vector<double>& V, Task task, SidesAlone* sides = nullptr);
 
-/// A Task for a member of order n, with columns in that order.
+/// Returns the task of a member of order n that is modified by itself, with columns in that order.
 Task task_alone(const BatchTask& task, const ColumnOrder& order, index_t n, index_t member, Precision precision);
 
-/// Right-hand sides of a member as modify_alone() has them, its columns in that order.
+/// Returns right-hand sides of a member as modify_alone() takes them, their Y in that order.
 SidesAlone sides_alone(const MemberSides& given, const ColumnOrder& order, index_t n, index_t m);
-/// What a modification makes of right-hand sides where R has no rows, or nothing is to be changed.
+/// Writes what a modification makes of right-hand sides where R has no rows, or nothing is to be changed.
 void pass_through(const BatchTask& task, index_t n, index_t member);
 /// Puts results into the caller's arrays.
 void put_sides(const SidesAlone& made, const MemberSides& to);

@@ -117,7 +117,7 @@ class BatchModification : NotCopied {
     const index_t left = task_.k - first;
     return left > 4 && kernels_.columns == 8 ? 8 : left > 2 ? 4 : std::max<index_t>(left, 1);
   }
-  /// What a group is run through for.
+  /// Tells why a group is run through: to modify it, or to find out whether that is possible.
   enum class Aim { result, verdict };
 
   GroupPass<T> lay_out(index_t g, index_t first, Aim aim, T* work);

@@ -23,7 +23,7 @@ void look_at(const char* argument, const double* columns, index_t rows, index_t 
 
 }  // namespace
 
-SidesOfBatch::SidesOfBatch(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task)
+CarriedSides::CarriedSides(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task)
     : given_(given), n_(n), b_(b), precision_(precision), rest_(task.k * given.m * b) {
   const index_t m = given.m, k = task.k;
   naming_members([&] {
@@ -37,7 +37,7 @@ SidesOfBatch::SidesOfBatch(const GivenBatchSides& given, index_t n, index_t b, P
   task.sides = {m, {given.z, given.Y, given.new_z, rest_.data()}};
 }
 
-void SidesOfBatch::settle(const BatchTask& task, const std::vector<index_t>& pivots,
+void CarriedSides::settle(const BatchTask& task, const std::vector<index_t>& pivots,
                           const std::vector<index_t>& orders) const {
   cpu::for_groups(b_, threads(), unwatched, [&](index_t member) {
     const bool failed = pivots[member] >= 0;
@@ -58,7 +58,7 @@ void SidesOfBatch::settle(const BatchTask& task, const std::vector<index_t>& piv
   });
 }
 
-int SidesOfBatch::threads() const {
+int CarriedSides::threads() const {
   constexpr double worth_a_thread = 5e4;
   return double(n_) * double(given_.m) * double(b_) < worth_a_thread ? 1 : threads_for(0);
 }

@@ -17,12 +17,12 @@ struct GivenBatchSides {
   double* new_rss = nullptr;    ///< m x b; may be rss. null: none
 };
 
-/// What is done with them before and after a modification.
-class SidesOfBatch {
+/// Checks them before a modification, and settles them after it.
+class CarriedSides {
  public:
   /// Of b members, the largest of order n, which `task` modifies: task.sides becomes what a backend sees, as long as
   /// this lives. Throws not_finite, and overflow if a number is too large for the precision, with the member.
-  SidesOfBatch(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task);
+  CarriedSides(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task);
 
   /// Finds the sums when `task` is done. Members with a pivot keep what they had, and all of them the rows of z beyond
   /// their orders (b).

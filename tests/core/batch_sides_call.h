@@ -31,7 +31,7 @@ struct Carried {
 template <class F>
 Made modified_with_sides(Batch& batch, Carried& carried, Precision precision, F&& f) {
   batch.given();
-  const SidesOfBatch along(carried.given(), batch.n, batch.b, precision, batch.task);
+  const CarriedSides along(carried.given(), batch.n, batch.b, precision, batch.task);
   Made made = f();
   along.settle(batch.task, made.pivots, std::vector<index_t>(batch.b, batch.n));
   batch.task.sides = {};

@@ -73,7 +73,7 @@ class BatchStorage : public Storage {
     begun_ = false;
     SidesOfMembers sides(asked, n, members, here);
     Answer answer = answer_of([&] {
-      std::optional<SidesOfBatch> along;
+      std::optional<CarriedSides> along;
       if (asked.sides.m > 0) along.emplace(sides.given(), n, members, held_->precision(), task);
       held_->modify(V.data(), task, in_place_ ? nullptr : &made, pivots, poll, begun_);
       if (along) along->settle(task, pivots, held_->orders());

@@ -107,7 +107,7 @@ TEST(CudaBatchSidesOf, TooManyForABlock) {
   const index_t m = 1020;
   std::vector<double> z(5 * m * batch.b), Y(m * batch.b), new_z(z.size());
   batch.given();
-  const SidesOfBatch along({m, z.data(), Y.data(), nullptr, new_z.data(), nullptr}, 5, batch.b, Precision::double_,
+  const CarriedSides along({m, z.data(), Y.data(), nullptr, new_z.data(), nullptr}, 5, batch.b, Precision::double_,
                            batch.task);
   const auto held = cuda::upload_batch(batch.R.data(), 5, batch.b, Uplo::upper, Precision::double_, -1);
   Pivots pivots;
