@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import unittest
 from unittest import mock
 
 import numpy as np
@@ -110,3 +111,13 @@ def host_as_gpu():
          mock.patch.object(Factor, "_number_on_gpu", lambda *arguments: HOST), \
          mock.patch.object(Handle, "_require_gpu", lambda *arguments: None):
         yield
+
+
+class HostAsGpu(unittest.TestCase):
+    """Tests of whole calls, by a library that finds all numbers in the host's memory."""
+
+    def setUp(self):
+        self.rng = np.random.default_rng(11)
+        stack = contextlib.ExitStack()
+        stack.enter_context(host_as_gpu())
+        self.addCleanup(stack.close)

@@ -1,6 +1,5 @@
 """How arrays on a GPU are understood. Their memory is the host's, so that no GPU is needed."""
 
-import contextlib
 import unittest
 from unittest import mock
 
@@ -8,7 +7,7 @@ import numpy as np
 
 import gpucholmod
 from cases import bits, factor_of, off_alignment, ratio
-from gpu_arrays import FORMS, OfDlpack, OfInterface, host_as_gpu
+from gpu_arrays import FORMS, HostAsGpu, OfDlpack, OfInterface
 from gpucholmod import Batch, Factor, RecursiveLeastSquares, _gpu, _library, cholupdate
 from gpucholmod._library import ANY_GPU, LOWER, UPPER
 
@@ -138,15 +137,7 @@ class Matrices(unittest.TestCase):
                 _gpu.columns_on_gpu("x", OfInterface(x), 5)
 
 
-class Numbers(unittest.TestCase):
-    """The whole way of a call, by a library that finds all numbers in the host's memory."""
-
-    def setUp(self):
-        self.rng = np.random.default_rng(11)
-        stack = contextlib.ExitStack()
-        stack.enter_context(host_as_gpu())
-        self.addCleanup(stack.close)
-
+class Numbers(HostAsGpu):
     def test_update_makes_a_new_array(self):
         for form in FORMS:
             for dtype in (np.float32, np.float64):

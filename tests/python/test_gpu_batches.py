@@ -1,13 +1,12 @@
 """How batches understand arrays on a GPU. Their memory is the host's, so that no GPU is needed."""
 
-import contextlib
 import unittest
 
 import numpy as np
 
 import gpucholmod
 from cases import bits, factor_of
-from gpu_arrays import FORMS, OfInterface, host_as_gpu
+from gpu_arrays import FORMS, HostAsGpu, OfInterface
 from gpucholmod import Batch, _gpu, solve_modified
 
 
@@ -43,15 +42,7 @@ class Members(unittest.TestCase):
                 _gpu.members_on_gpu("x", _gpu.view("x", OfInterface(x)), 5)
 
 
-class Numbers(unittest.TestCase):
-    """The whole way of a call, by a library that finds all numbers in the host's memory."""
-
-    def setUp(self):
-        self.rng = np.random.default_rng(11)
-        stack = contextlib.ExitStack()
-        stack.enter_context(host_as_gpu())
-        self.addCleanup(stack.close)
-
+class Numbers(HostAsGpu):
     def test_batch(self):
         L = np.stack([factor_of(self.rng, 6) for _ in range(4)])
         X = self.rng.standard_normal((4, 3, 6))
