@@ -25,12 +25,12 @@ rcpp_batch_solve <- function(handle, B, m, which) {
     .Call(`_gpucholmod_rcpp_batch_solve`, handle, B, m, which)
 }
 
-rcpp_batch_modify <- function(handle, modified, V, request, weights, scale, sides, check) {
-    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, V, request, weights, scale, sides, check)
+rcpp_batch_modify <- function(handle, modified, change, request) {
+    .Call(`_gpucholmod_rcpp_batch_modify`, handle, modified, change, request)
 }
 
-rcpp_cholupdate_batch <- function(R, common_R, V, request, weights, scale, sides, check) {
-    .Call(`_gpucholmod_rcpp_cholupdate_batch`, R, common_R, V, request, weights, scale, sides, check)
+rcpp_cholupdate_batch <- function(R, common_R, change, request) {
+    .Call(`_gpucholmod_rcpp_cholupdate_batch`, R, common_R, change, request)
 }
 
 rcpp_batch_shapes <- function(of) {

@@ -121,7 +121,7 @@ modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, p
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
   sides <- batch_sides(right$z, right$y, right$rss, n, given$k, b)
-  done <- rcpp_cholupdate_batch(x, one, given, request, weights, batch_scale(scale, b), sides, check)
+  done <- rcpp_cholupdate_batch(x, one, list(given, weights, batch_scale(scale, b), sides, check), request)
   if (is.null(done$R)) stop_members(done$pivots)
   names <- if (one) factor_dimnames(R) else dimnames(R)
   if (!is.null(names)) dimnames(done$R) <- if (one) c(names, list(NULL)) else names
@@ -148,7 +148,7 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   scale <- batch_scale(scale, R$count)
   sides <- with_memory(batch_sides(z, y, rss, R$n, given$k, R$count))
   modified <- if (in_place) R else descendant(R)
-  modify <- function() rcpp_batch_modify(R, modified, given, request, weights, scale, sides, check)
+  modify <- function() rcpp_batch_modify(R, modified, list(given, weights, scale, sides, check), request)
   done <- with_room(modify, R)
   if (check && any(done$pivots > 0L)) stop_members(done$pivots)
   value <- batch_value(modified, done, sides, check)

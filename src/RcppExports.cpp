@@ -91,36 +91,28 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_modify
-Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides, bool check);
-RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP sidesSEXP, SEXP checkSEXP) {
+Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_batch_modify(SEXP handleSEXP, SEXP modifiedSEXP, SEXP changeSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type change(changeSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type sides(sidesSEXP);
-    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, V, request, weights, scale, sides, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_modify(handle, modified, change, request));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_cholupdate_batch
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides, bool check);
-RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP VSEXP, SEXP requestSEXP, SEXP weightsSEXP, SEXP scaleSEXP, SEXP sidesSEXP, SEXP checkSEXP) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP change, SEXP request);
+RcppExport SEXP _gpucholmod_rcpp_cholupdate_batch(SEXP RSEXP, SEXP common_RSEXP, SEXP changeSEXP, SEXP requestSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
     Rcpp::traits::input_parameter< bool >::type common_R(common_RSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type V(VSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type change(changeSEXP);
     Rcpp::traits::input_parameter< SEXP >::type request(requestSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type weights(weightsSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type scale(scaleSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type sides(sidesSEXP);
-    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, V, request, weights, scale, sides, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_cholupdate_batch(R, common_R, change, request));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1018,8 +1010,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_download", (DL_FUNC) &_gpucholmod_rcpp_batch_download, 3},
     {"_gpucholmod_rcpp_batch_diagonals", (DL_FUNC) &_gpucholmod_rcpp_batch_diagonals, 1},
     {"_gpucholmod_rcpp_batch_solve", (DL_FUNC) &_gpucholmod_rcpp_batch_solve, 4},
-    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 8},
-    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 8},
+    {"_gpucholmod_rcpp_batch_modify", (DL_FUNC) &_gpucholmod_rcpp_batch_modify, 4},
+    {"_gpucholmod_rcpp_cholupdate_batch", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_batch, 4},
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_batch_orders", (DL_FUNC) &_gpucholmod_rcpp_batch_orders, 1},

@@ -147,20 +147,20 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch; V: ColumnsOfBatch; sides: SidesOfCall. Returns
+// modified: the handle itself, or one that is to refer to a new batch; change: ChangeOfBatch. Returns
 // list(pivots, z, rss), pivots from 1; 0: success. A handle that is half modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides,
-                             bool check) {
+Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP request) {
   return guarded([&] {
     const bool in_place = modified == handle;
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
-    const ColumnsOfBatch given(V);
+    const ChangeOfBatch asked(change);
+    const ColumnsOfBatch& given = asked.V;
     require_rows("V", given.numbers, R->order() * given.k * (given.common ? 1 : R->count()));
     Request what = to_request(request, R->order(), given.k);
-    BatchTask task = to_task(what, weights, scale, given.k, given.common, check);
+    BatchTask task = to_task(what, asked.weights, asked.scale, given.k, given.common, asked.check);
     const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
-    const SidesOfCall along(sides, R->order(), given.k, R->count());
+    const SidesOfCall along(asked.sides, R->order(), given.k, R->count());
     Rcpp::List value = Rcpp::List::create(Rcpp::_["pivots"] = SEXP(told), Rcpp::_["z"] = along.z(),
                                           Rcpp::_["rss"] = along.rss());
     std::optional<CarriedSides> carried;
@@ -184,20 +184,20 @@ Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, S
   });
 }
 
-// R: n x n x b, or n x n where common_R; V, sides as above. Returns list(R, pivots, z, rss); R is NULL where `check`
-// and a member fails.
+// R: n x n x b, or n x n where common_R; change as above. Returns list(R, pivots, z, rss); R is NULL if a member fails
+// where that is an error.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SEXP weights, SEXP scale, SEXP sides,
-                                 bool check) {
+Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP change, SEXP request) {
   return guarded([&] {
-    const ColumnsOfBatch given(V);
+    const ChangeOfBatch asked(change);
+    const ColumnsOfBatch& given = asked.V;
     const index_t n = Rf_nrows(R), k = given.k, b = given.b;
     const Request what = to_request(request, n, k);
     const Rcpp::Shield<SEXP> out(new_array(n, n, b));
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
     const index_t size = n * n;
-    BatchTask task = to_task(what, weights, scale, k, false, check);
-    const SidesOfCall along(sides, n, k, b);
+    BatchTask task = to_task(what, asked.weights, asked.scale, k, false, asked.check);
+    const SidesOfCall along(asked.sides, n, k, b);
     std::optional<CarriedSides> carried;
     if (along.is_there()) carried.emplace(along.given(), n, b, what.precision, task);
     std::vector<BatchMember> members;
@@ -208,7 +208,7 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP V, SEXP request, SE
                          task.sides.of(n, k, m)});
     const std::vector<index_t> pivots = modify_members(members, what, task, n);
     if (carried) carried->settle(task, pivots, std::vector<index_t>(b, n));
-    return with_pivots(out, pivots, check, along.z(), along.rss());
+    return with_pivots(out, pivots, asked.check, along.z(), along.rss());
   });
 }
 

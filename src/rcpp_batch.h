@@ -27,6 +27,19 @@ struct ColumnsOfBatch {
   index_t numbers;  ///< in V
 };
 
+/// A modification of a batch, as R gives it: list(V, weights, scale, sides, check), where V is what ColumnsOfBatch takes,
+/// sides what SidesOfCall takes, weights and scale are those of to_task(), and check tells whether a member that fails
+/// is an error.
+struct ChangeOfBatch {
+  explicit ChangeOfBatch(SEXP given)
+      : V(VECTOR_ELT(given, 0)), weights(VECTOR_ELT(given, 1)), scale(VECTOR_ELT(given, 2)),
+        sides(VECTOR_ELT(given, 3)), check(Rf_asLogical(VECTOR_ELT(given, 4))) {}
+
+  ColumnsOfBatch V;
+  SEXP weights, scale, sides;
+  bool check;
+};
+
 /// weights: NULL, k, or a matrix k x b; scale: NULL, one or b.
 inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index_t k, bool common_V, bool all_or_none) {
   BatchTask task;
