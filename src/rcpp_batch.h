@@ -27,9 +27,8 @@ struct ColumnsOfBatch {
   index_t numbers;  ///< in V
 };
 
-/// A modification of a batch, as R gives it: list(V, weights, scale, sides, check), where V is what ColumnsOfBatch takes,
-/// sides what SidesOfCall takes, weights and scale are those of to_task(), and check tells whether a member that fails
-/// is an error.
+/// A modification of a batch, as R gives it: list(V, weights, scale, sides, check). ColumnsOfBatch takes V, SidesOfCall
+/// takes sides, and to_task() takes weights and scale; check tells whether a member that fails is an error.
 struct ChangeOfBatch {
   explicit ChangeOfBatch(SEXP given)
       : V(VECTOR_ELT(given, 0)), weights(VECTOR_ELT(given, 1)), scale(VECTOR_ELT(given, 2)),
