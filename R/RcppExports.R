@@ -45,12 +45,12 @@ rcpp_batch_orders <- function(handle) {
     .Call(`_gpucholmod_rcpp_batch_orders`, handle)
 }
 
-rcpp_batch_insert <- function(handle, modified, X, p, common, at, dimnames, check) {
-    .Call(`_gpucholmod_rcpp_batch_insert`, handle, modified, X, p, common, at, dimnames, check)
+rcpp_batch_insert <- function(handle, modified, rows, dimnames) {
+    .Call(`_gpucholmod_rcpp_batch_insert`, handle, modified, rows, dimnames)
 }
 
-rcpp_batch_delete <- function(handle, modified, gone, p, dimnames) {
-    .Call(`_gpucholmod_rcpp_batch_delete`, handle, modified, gone, p, dimnames)
+rcpp_batch_delete <- function(handle, modified, rows, dimnames) {
+    .Call(`_gpucholmod_rcpp_batch_delete`, handle, modified, rows, dimnames)
 }
 
 rcpp_blas_threads <- function(threads) {

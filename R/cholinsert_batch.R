@@ -12,7 +12,7 @@
 #' orders; `orders()` tells them. Then `dim()` tells the largest order, and `as.array()` and `diag()` show members of
 #' that order, whose other rows and columns are those of the identity matrix. [cholupdate_batch()] expects zeros in rows
 #' of \eqn{V} that a member does not have, `cholinsert_gpu()` ignores such rows of `X`, and `solve()` returns such rows
-#' of `b` as they are.
+#' of `b` as they are. The new `z` has zeros in such rows.
 #'
 #' @param R A handle from [chol_batch()]. With `in_place = TRUE`, members in ordinary memory grow where they are, up to
 #'   the capacity of the batch; beyond it, the batch moves to memory with room for half as many rows and columns again.
@@ -27,6 +27,13 @@
 #' @param index The rows and columns to delete: what selects them as in [choldelete_gpu()], for all members; or a
 #'   \eqn{p \times b}{p x b} matrix of numbers, a column for each member.
 #' @param ... Must be empty.
+#' @param z Right-hand sides that get or lose rows along with the factors, where \eqn{R'z = b}: an
+#'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes.
+#' @param b The new rows of the right-hand sides: a \eqn{p \times m \times b}{p x m x b} array, or in a form that
+#'   [cholupdate_batch()] takes for `y`. A vector has a number for each member if \eqn{p = 1}.
+#' @param rss Residual sums of squares, one for each column of `z`, as for [cholinsert_gpu()]. On a GPU,
+#'   `choldelete_gpu()` takes `z` only if the new order and \eqn{m} are at most 1,024 together, or if the order or
+#'   capacity of the batch is above that.
 #' @param names Names of the new rows and columns, as for [cholinsert_gpu()].
 #' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to
 #'   it.
@@ -40,6 +47,9 @@
 #'   `cholinsert_gpu()` with `check = FALSE`: a list of the batch `R`, and `pivot`, which has a number for each member:
 #'   0, or the order of the first leading minor of its new matrix that is not positive definite. A member with such a
 #'   minor stays as it is; all others get their rows.
+#'
+#'   With `z`: a list of the batch `R`, the new `z`, `rss` if it was given, and `pivot` if `check = FALSE`. A member
+#'   that stays as it is keeps its `z` and `rss`.
 #'
 #'   `orders()`: the orders of the members, a vector of \eqn{b} integers.
 #'
@@ -56,6 +66,17 @@
 #' choldelete_gpu(f, 1, in_place = TRUE)
 #' all.equal(f[[3]], chol(covariance(x[-1, 3], x[-1, 3])))
 #'
+#' # three least squares fits get a variable each, and their coefficients and residuals
+#' x <- array(rnorm(120), c(10, 4, 3))
+#' y <- matrix(rnorm(30), 10)
+#' products <- function(rows, columns) sapply(1:3, function(m) crossprod(x[, rows, m], columns[, m]))
+#' fits <- chol_batch(array(apply(x[, 1:3, ], 3, function(x) chol(crossprod(x))), c(3, 3, 3)))
+#' z <- solve_forward(fits, products(1:3, y))
+#' rss <- colSums(y^2) - colSums(z^2)
+#' done <- cholinsert_gpu(fits, products(1:4, x[, 4, ]), z = z, b = products(4, y), rss = rss)
+#' all.equal(solve_back(done$R, done$z)[, 2], unname(lm.fit(x[, , 2], y[, 2])$coefficients))
+#' all.equal(done$rss[2], sum(lm.fit(x[, , 2], y[, 2])$residuals^2))
+#'
 #' # a point that the second process has already
 #' new <- sapply(1:3, function(m) covariance(x[-1, m], 0.5)[c(1:4, 4)])
 #' new[, 2] <- covariance(x[c(2:5, 5), 2], x[5, 2])
@@ -68,29 +89,34 @@
 #' @name cholinsert_gpu.chol_batch
 #' @rdname cholinsert_gpu.chol_batch
 #' @export
-cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., names = NULL, in_place = FALSE, check = TRUE) {
+cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., z = NULL, b = NULL, rss = NULL, names = NULL,
+                                      in_place = FALSE, check = TRUE) {
   require_no_more(...)
   require_flag(in_place, "in_place")
   require_flag(check, "check")
   require_live_batch(R)
-  require_same_places(.subset2(R, "dimnames")[[3L]], X = X)
+  require_same_places(.subset2(R, "dimnames")[[3L]], X = X, z = z, b = b, rss = rss, vectors = c("b", "rss"))
   p <- if (length(dim(X)) == 3L) dim(X)[[2L]] else 1L
   open <- function() open_members(X, R$n + p, R$count, "X", "as the new matrices have")
   given <- if (is.double(X)) open() else with_memory(open())
   at <- if (is.null(at)) integer() else places_in_members(at, rcpp_batch_orders(R))
   names <- new_names(names, p)
+  sides <- with_memory(batch_sides(z, b, rss, R$n, p, R$count, c("b", "X")))
+  n <- R$n
+  order <- grown_order(R, p, at)
   modified <- if (in_place) R else descendant(R)
-  dimnames <- list(grown_dimnames(R, p, at, names), members_alone(R$dimnames))
-  insert <- function() rcpp_batch_insert(R, modified, given$x, given$k, given$common, at, dimnames, check)
-  pivots <- with_room(insert, R)
-  if (check && any(pivots > 0L)) stop_members(pivots, "with what is inserted")
-  value <- if (check) modified else list(R = modified, pivot = pivots)
-  if (in_place && check) invisible(value) else value
+  dimnames <- list(reshaped_dimnames(R, order, names), members_alone(R$dimnames))
+  insert <- function() rcpp_batch_insert(R, modified, list(given, at, sides, check), dimnames)
+  done <- with_room(insert, R)
+  failed <- any(done$pivots > 0L)
+  if (check && failed) stop_members(done$pivots, "with what is inserted")
+  value <- reshaped_batch(modified, done, sides, n + p, if (!failed) order, names, check)
+  if (in_place && check && is.null(sides)) invisible(value) else value
 }
 
 #' @rdname cholinsert_gpu.chol_batch
 #' @export
-choldelete_gpu.chol_batch <- function(R, index, ..., in_place = FALSE) {
+choldelete_gpu.chol_batch <- function(R, index, ..., z = NULL, rss = NULL, in_place = FALSE) {
   require_no_more(...)
   require_flag(in_place, "in_place")
   require_live_batch(R)
@@ -104,11 +130,16 @@ choldelete_gpu.chol_batch <- function(R, index, ..., in_place = FALSE) {
                    gone[[length(gone)]], short[[1L]], own[[short[[1L]]]])
     stop_gpucholmod("bad_argument", why, list(argument = "index", value = index, member = short[[1L]]))
   }
+  require_same_places(.subset2(R, "dimnames")[[3L]], z = z, rss = rss)
+  sides <- with_memory(batch_sides(z, NULL, rss, R$n, 0L, R$count, NULL))
+  p <- if (each) nrow(gone) else length(gone)
+  left <- R$n - p
+  order <- if (!each) if (p > 0L) seq_len(R$n)[-gone] else seq_len(R$n)
   modified <- if (in_place) R else descendant(R)
-  dimnames <- if (each) members_alone(R$dimnames) else shrunk_dimnames(R, gone)
-  remove <- function() rcpp_batch_delete(R, modified, gone, if (each) nrow(gone) else length(gone), dimnames)
-  with_room(remove, R)
-  if (in_place) invisible(modified) else modified
+  remove <- function() rcpp_batch_delete(R, modified, list(gone, p, sides), reshaped_dimnames(R, order))
+  done <- with_room(remove, R)
+  value <- reshaped_batch(modified, done, sides, left, order)
+  if (in_place && is.null(sides)) invisible(value) else value
 }
 
 #' @rdname cholinsert_gpu.chol_batch
@@ -156,22 +187,34 @@ new_names <- function(names, p) {
   names
 }
 
-# Returns the dimnames of a batch whose members get p rows at `at`, as rcpp_batch_insert() takes it: NULL for those of
-# rows and columns if members get them at different places.
-grown_dimnames <- function(f, p, at, names) {
-  old <- .subset2(f, "dimnames")
-  if (is.null(old) && is.null(names)) return(NULL)
+# Returns what the rows of a batch have been whose members get p rows at `at`, NA for new ones; NULL if members get them
+# at different places.
+grown_order <- function(f, p, at) {
   own <- rcpp_batch_orders(f)
   place <- if (length(at)) unique(at) else unique(own + 1L)
-  if (length(place) != 1L || any(own != f$n)) return(members_alone(old))
-  rows <- new_dimnames(old[1:2], append(seq_len(f$n), rep(NA_integer_, p), place - 1L), names)
-  with_members(rows, old)
+  if (length(place) == 1L && all(own == f$n)) append(seq_len(f$n), rep(NA_integer_, p), place - 1L)
 }
 
-# Returns the dimnames of a batch without the rows and columns `gone`.
-shrunk_dimnames <- function(f, gone) {
+# Returns the dimnames of a batch whose row i was row order[[i]]; NULL for those of rows and columns if it has no order.
+reshaped_dimnames <- function(f, order, names = NULL) {
   old <- .subset2(f, "dimnames")
-  with_members(new_dimnames(old[1:2], if (length(gone)) seq_len(f$n)[-gone] else seq_len(f$n)), old)
+  if (is.null(old) && is.null(names)) return(NULL)
+  if (is.null(order)) return(members_alone(old))
+  with_members(new_dimnames(old[1:2], order, names), old)
+}
+
+# Returns the value of a call by which members of a batch R get or lose rows. done: list(pivots, z, rss), z with `rows`
+# rows; sides: of batch_sides(), or NULL; order, names: of the rows of R, as above.
+reshaped_batch <- function(R, done, sides, rows, order, names = NULL, check = TRUE) {
+  if (is.null(sides)) return(batch_value(R, done, sides, check))
+  if (R$n < rows) done$z <- matrix(done$z, rows)[seq_len(R$n), ]
+  form <- sides$forms$z
+  of_rows <- function(old) if (!is.null(old) && !is.null(order)) new_dimnames(list(old), order, names)[[1L]]
+  if (!is.null(form$names)) form$names <- of_rows(form$names)  # a vector, of a single member
+  if (!is.null(form$dim)) form$dim[[1L]] <- R$n
+  if (!is.null(form$dimnames)) form$dimnames[1L] <- list(of_rows(form$dimnames[[1L]]))
+  sides$forms["z"] <- list(form)
+  batch_value(R, done, sides, check)
 }
 
 # Returns dimnames with these names of rows and columns, a list or NULL, and the names of members of `old`.

@@ -156,19 +156,17 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
 }
 
 # Opens right-hand sides of b members of order n: list(z, y, rss, m, forms), z n x m x b, y k x m x b, rss m x b or
-# NULL; NULL if there are none. forms: the attributes of the new z and rss.
-batch_sides <- function(z, y, rss, n, k, b) {
+# NULL; NULL if there are none. forms: the attributes of the new z and rss. y_is: the name of y, and that of
+# the argument for whose columns it has rows; NULL: there is no y.
+batch_sides <- function(z, y, rss, n, k, b, y_is = c("y", "V")) {
   if (is.null(z) && is.null(y) && is.null(rss)) return(NULL)
-  if (is.null(z)) stop_bad_argument("z", NULL, "is missing, to which 'y' and 'rss' belong")
-  if (is.null(y)) stop_bad_argument("y", NULL, "is missing: it has a row for each column of 'V'")
+  if (is.null(z)) {
+    others <- paste(sprintf("'%s'", c(y_is[1L], "rss")), collapse = " and ")
+    stop_bad_argument("z", NULL, paste("is missing, to which", others, if (length(y_is)) "belong" else "belongs"))
+  }
   left <- open_members(z, n, b, "z")
   m <- left$k
-  if (k == 1L && is.numeric(y) && is.null(dim(y)) && length(y) > 1L) y <- t(y)
-  right <- open_members(y, k, b, "y", "as 'V' has columns for each member")
-  if (right$k != m) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns for each member, 'z' has %d", right$k, m),
-                    list(expected = m, actual = right$k))
-  }
+  right <- if (length(y_is)) open_new_sides(y, k, m, b, y_is)
   several <- length(dim(z)) == 3L
   form <- if (left$common) list(dim = if (several) c(n, m, b) else c(n, b)) else form_of(z)
   if (!is.null(rss)) {
@@ -179,8 +177,19 @@ batch_sides <- function(z, y, rss, n, k, b) {
     sums <- form_of(rss)
     rss <- sums_of_squares(rss)
   }
-  list(z = for_each_member(left), y = for_each_member(right), rss = rss, m = m,
+  list(z = for_each_member(left), y = if (!is.null(right)) for_each_member(right), rss = rss, m = m,
        forms = list(z = form, rss = if (!is.null(rss)) sums))
+}
+
+# Opens y as batch_sides() takes it, m columns of k numbers for each of the b members.
+open_new_sides <- function(y, k, m, b, y_is) {
+  name <- y_is[[1L]]
+  if (is.null(y)) stop_bad_argument(name, NULL, sprintf("is missing: it has a row for each column of '%s'", y_is[[2L]]))
+  if (k == 1L && is.numeric(y) && is.null(dim(y)) && length(y) > 1L) y <- t(y)
+  opened <- open_members(y, k, b, name, sprintf("as '%s' has columns for each member", y_is[[2L]]))
+  if (opened$k == m) return(opened)
+  stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d columns for each member, 'z' has %d", name, opened$k, m),
+                  list(expected = m, actual = opened$k))
 }
 
 # Returns the numbers of opened columns, one behind the other for each of the b members.
@@ -232,12 +241,12 @@ open_members <- function(V, n, b, argument = "V", as = "as the factors have") {
 }
 
 # Stops if an argument of ... gives one of the members the name of another: they go by place, not by name. names: of the
-# members.
-require_same_places <- function(names, ...) {
+# members; vectors: arguments of which a vector has a number for each member.
+require_same_places <- function(names, ..., vectors = c("scale", "y", "rss")) {
   if (is.null(names)) return(invisible())
   given <- list(...)
   for (argument in names(given)) {
-    own <- names_of_members(given[[argument]], argument %in% c("scale", "y", "rss"))
+    own <- names_of_members(given[[argument]], argument %in% vectors)
     if (length(own) != length(names)) next
     wrong <- which(nzchar(own) & own != names & own %in% names)
     if (!length(wrong)) next

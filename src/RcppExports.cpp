@@ -152,33 +152,28 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_batch_insert
-SEXP rcpp_batch_insert(SEXP handle, SEXP modified, SEXP X, int p, bool common, SEXP at, Rcpp::List dimnames, bool check);
-RcppExport SEXP _gpucholmod_rcpp_batch_insert(SEXP handleSEXP, SEXP modifiedSEXP, SEXP XSEXP, SEXP pSEXP, SEXP commonSEXP, SEXP atSEXP, SEXP dimnamesSEXP, SEXP checkSEXP) {
+Rcpp::List rcpp_batch_insert(SEXP handle, SEXP modified, Rcpp::List rows, Rcpp::List dimnames);
+RcppExport SEXP _gpucholmod_rcpp_batch_insert(SEXP handleSEXP, SEXP modifiedSEXP, SEXP rowsSEXP, SEXP dimnamesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type X(XSEXP);
-    Rcpp::traits::input_parameter< int >::type p(pSEXP);
-    Rcpp::traits::input_parameter< bool >::type common(commonSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type at(atSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< Rcpp::List >::type dimnames(dimnamesSEXP);
-    Rcpp::traits::input_parameter< bool >::type check(checkSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_insert(handle, modified, X, p, common, at, dimnames, check));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_insert(handle, modified, rows, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
 // rcpp_batch_delete
-SEXP rcpp_batch_delete(SEXP handle, SEXP modified, SEXP gone, int p, SEXP dimnames);
-RcppExport SEXP _gpucholmod_rcpp_batch_delete(SEXP handleSEXP, SEXP modifiedSEXP, SEXP goneSEXP, SEXP pSEXP, SEXP dimnamesSEXP) {
+Rcpp::List rcpp_batch_delete(SEXP handle, SEXP modified, Rcpp::List rows, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_batch_delete(SEXP handleSEXP, SEXP modifiedSEXP, SEXP rowsSEXP, SEXP dimnamesSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
     Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
-    Rcpp::traits::input_parameter< SEXP >::type gone(goneSEXP);
-    Rcpp::traits::input_parameter< int >::type p(pSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type rows(rowsSEXP);
     Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_batch_delete(handle, modified, gone, p, dimnames));
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_delete(handle, modified, rows, dimnames));
     return rcpp_result_gen;
 END_RCPP
 }
@@ -1015,8 +1010,8 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_shapes", (DL_FUNC) &_gpucholmod_rcpp_batch_shapes, 1},
     {"_gpucholmod_rcpp_cholupdate_list", (DL_FUNC) &_gpucholmod_rcpp_cholupdate_list, 6},
     {"_gpucholmod_rcpp_batch_orders", (DL_FUNC) &_gpucholmod_rcpp_batch_orders, 1},
-    {"_gpucholmod_rcpp_batch_insert", (DL_FUNC) &_gpucholmod_rcpp_batch_insert, 8},
-    {"_gpucholmod_rcpp_batch_delete", (DL_FUNC) &_gpucholmod_rcpp_batch_delete, 5},
+    {"_gpucholmod_rcpp_batch_insert", (DL_FUNC) &_gpucholmod_rcpp_batch_insert, 4},
+    {"_gpucholmod_rcpp_batch_delete", (DL_FUNC) &_gpucholmod_rcpp_batch_delete, 4},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},

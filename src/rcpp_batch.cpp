@@ -160,9 +160,8 @@ Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP reque
     Request what = to_request(request, R->order(), given.k);
     BatchTask task = to_task(what, asked.weights, asked.scale, given.k, given.common, asked.check);
     const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
-    const SidesOfCall along(asked.sides, R->order(), given.k, R->count());
-    Rcpp::List value = Rcpp::List::create(Rcpp::_["pivots"] = SEXP(told), Rcpp::_["z"] = along.z(),
-                                          Rcpp::_["rss"] = along.rss());
+    const SidesOfCall along(asked.sides, R->order(), given.k, R->count(), R->order());
+    Rcpp::List value = pivots_and_sides(told, along);
     std::optional<CarriedSides> carried;
     if (along.is_there()) carried.emplace(along.given(), R->order(), R->count(), R->precision(), task);
     Begun<HeldBatch> changed(modified);
@@ -197,7 +196,7 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP change, SEXP reques
     prefer_huge_pages(REAL(out), sizeof(double) * Rf_xlength(out));
     const index_t size = n * n;
     BatchTask task = to_task(what, asked.weights, asked.scale, k, false, asked.check);
-    const SidesOfCall along(asked.sides, n, k, b);
+    const SidesOfCall along(asked.sides, n, k, b, n);
     std::optional<CarriedSides> carried;
     if (along.is_there()) carried.emplace(along.given(), n, b, what.precision, task);
     std::vector<BatchMember> members;

@@ -55,19 +55,21 @@ inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index
   return task;
 }
 
-/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m, ...), z n x m x b, y k x m x b, rss m x b or
-/// NULL, and what becomes of them. Of NULL: none.
+/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m, ...), z n x m x b, y k x m x b or NULL, rss
+/// m x b or NULL, and what becomes of them. Of NULL: none.
 class SidesOfCall {
  public:
-  SidesOfCall(SEXP given, index_t n, index_t k, index_t b)
-      : given_(given), z_(is_there() ? new_vector(REALSXP, Rf_xlength(part(0))) : R_NilValue),
+  /// after: rows of the new z.
+  SidesOfCall(SEXP given, index_t n, index_t k, index_t b, index_t after)
+      : given_(given), z_(is_there() ? new_vector(REALSXP, after * Rf_asInteger(part(3)) * b) : R_NilValue),
         rss_(is_there() ? new_vector(REALSXP, Rf_xlength(part(2))) : R_NilValue) {
     if (!is_there()) return;
     const index_t m = Rf_asInteger(part(3));
     require_rows("z", Rf_xlength(part(0)), n * m * b);
-    require_rows("y", Rf_xlength(part(1)), k * m * b);
-    const bool sums = part(2) != R_NilValue;
-    sides_ = {m, REAL(part(0)), REAL(part(1)), sums ? REAL(part(2)) : nullptr, REAL(z_), sums ? REAL(rss_) : nullptr};
+    const bool sums = part(2) != R_NilValue, y = part(1) != R_NilValue;
+    if (y) require_rows("y", Rf_xlength(part(1)), k * m * b);
+    sides_ = {m,           REAL(part(0)), y ? REAL(part(1)) : nullptr, sums ? REAL(part(2)) : nullptr,
+              REAL(z_), sums ? REAL(rss_) : nullptr};
   }
   /// Returns true if there are any.
   bool is_there() const { return given_ != R_NilValue; }
@@ -81,6 +83,11 @@ class SidesOfCall {
   const Rcpp::Shield<SEXP> z_, rss_;
   GivenBatchSides sides_;
 };
+
+/// The value of a call that changes a batch: list(pivots, z, rss).
+inline Rcpp::List pivots_and_sides(SEXP pivots, const SidesOfCall& sides) {
+  return Rcpp::List::create(Rcpp::_["pivots"] = pivots, Rcpp::_["z"] = sides.z(), Rcpp::_["rss"] = sides.rss());
+}
 
 /// Writes pivots to integers of R's, counted from 1; 0: success.
 inline void tell(const std::vector<index_t>& pivots, SEXP out) {

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "modify/batch.h"
+#include "rcpp_batch.h"
 #include "rcpp_fields.h"
 #include "rcpp_guard.h"
 #include "rcpp_handle.h"
@@ -64,56 +66,76 @@ SEXP rcpp_batch_orders(SEXP handle) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch. X: n + p x p of each member, or of all where
-// `common`; at: integers from 1, one or one for each member, or none: the end. dimnames: of the new batch, the second
-// where members fail. Returns the pivots, from 1; 0: success. A handle that is half modified then: see Begun.
+// modified: the handle itself, or one that is to refer to a new batch. rows: list(X, at, sides, check): X as
+// open_members() gives it, n + p x p of each member or of all; at: integers from 1, one or one for each member, or
+// none: the end; sides: of batch_sides(), whose y is the new rows of b. dimnames: of the new batch, the second where
+// members fail. Returns list(pivots, z, rss), pivots from 1; 0: success; z n + p x m x b. A handle that is half
+// modified then: see Begun.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_batch_insert(SEXP handle, SEXP modified, SEXP X, int p, bool common, SEXP at, Rcpp::List dimnames,
-                       bool check) {
-  return guarded([&]() -> SEXP {
-    const bool in_place = modified == handle;
+Rcpp::List rcpp_batch_insert(SEXP handle, SEXP modified, Rcpp::List rows, Rcpp::List dimnames) {
+  return guarded([&] {
+    const bool in_place = modified == handle, check = Rf_asLogical(rows[3]);
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
-    require_rows("X", Rf_xlength(X), (R->order() + p) * p * (common ? 1 : R->count()));
+    const ColumnsOfBatch X(rows[0]);
+    const index_t n = R->order(), b = R->count();
+    require_rows("X", X.numbers, (n + X.k) * X.k * (X.common ? 1 : b));
     BatchInsertion what;
-    what.p = p;
-    what.X = REAL(X);
-    what.common_X = common;
-    what.at = from_zero(at);
+    what.p = X.k;
+    what.X = X.V;
+    what.common_X = X.common;
+    what.at = from_zero(rows[1]);
     what.all_or_none = check;
-    const Rcpp::Shield<SEXP> told(new_vector(INTSXP, R->count()));
+    const Rcpp::Shield<SEXP> told(new_vector(INTSXP, b));
+    const SidesOfCall along(rows[2], n, X.k, b, n + X.k);
+    Rcpp::List value = pivots_and_sides(told, along);
+    std::optional<ReshapedSides> carried;
+    if (along.is_there()) carried.emplace(along.given(), *R, what);
     NewSize size(modified);
     Begun<HeldBatch> changed(modified);
     std::unique_ptr<HeldBatch> made;
     std::vector<index_t> pivots;
     naming_members([&] { R->insert(what, in_place ? nullptr : &made, pivots, changed.flag); });
+    changed.flag = in_place && carried;  // until right-hand sides are those of the members
+    if (carried) carried->settle(pivots);
     changed.flag = false;
-    std::transform(pivots.begin(), pivots.end(), INTEGER(told), [](index_t pivot) { return int(pivot + 1); });
-    const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
-    const bool all = std::all_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+    tell(pivots, told);
+    const auto fails = [](index_t pivot) { return pivot >= 0; };
+    const bool failed = std::any_of(pivots.begin(), pivots.end(), fails);
+    const bool all = std::all_of(pivots.begin(), pivots.end(), fails);
     const SEXP names = failed && all ? field(modified, Field::dimnames) : SEXP(dimnames[failed]);
     if (!failed || !check) settle(modified, *R, std::move(made), size, names);
-    return told;
+    return value;
   });
 }
 
-// gone: integers from 1, ascending: p for all, or p x b. dimnames: of the new batch.
+// rows: list(gone, p, sides): gone: integers from 1, ascending: p for all, or p x b. dimnames: of the new batch.
+// Returns list(pivots, z, rss) as above, without failures; z n - p x m x b.
 // [[Rcpp::export(rng = false)]]
-SEXP rcpp_batch_delete(SEXP handle, SEXP modified, SEXP gone, int p, SEXP dimnames) {
-  return guarded([&]() -> SEXP {
+Rcpp::List rcpp_batch_delete(SEXP handle, SEXP modified, Rcpp::List rows, SEXP dimnames) {
+  return guarded([&] {
     const bool in_place = modified == handle;
     const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
-    BatchRemoval what{p, from_zero(gone)};
+    const index_t p = Rf_asInteger(rows[1]), n = R->order(), b = R->count();
+    BatchRemoval what{p, from_zero(rows[0])};
     const std::vector<index_t> orders = R->orders();
-    require_rows("index", std::max<index_t>(p, R->order()), R->order());
-    if (what.gone.size() != std::size_t(p)) require_rows("index", Rf_xlength(gone), p * R->count());
-    for (index_t m = 0; m < R->count() && p > 0; ++m)
+    require_rows("index", std::max(p, n), n);
+    if (what.gone.size() != std::size_t(p)) require_rows("index", index_t(what.gone.size()), p * b);
+    for (index_t m = 0; m < b && p > 0; ++m)
       require_rows("index", std::max(what.of(m)[p - 1] + 1, orders[m]), orders[m]);
+    const Rcpp::Shield<SEXP> told(new_vector(INTSXP, b));
+    const SidesOfCall along(rows[2], n, p, b, n - p);
+    Rcpp::List value = pivots_and_sides(told, along);
+    std::optional<ReshapedSides> carried;
+    if (along.is_there()) carried.emplace(along.given(), *R, what);
     NewSize size(modified);
     Begun<HeldBatch> changed(modified);
     std::unique_ptr<HeldBatch> made;
     naming_members([&] { R->remove(what, in_place ? nullptr : &made, changed.flag); });
+    changed.flag = in_place && carried;
+    if (carried) carried->settle({});
     changed.flag = false;
+    tell(std::vector<index_t>(b, -1), told);
     settle(modified, *R, std::move(made), size, dimnames);
-    return R_NilValue;
+    return value;
   });
 }

@@ -59,18 +59,21 @@ typedef struct gpucholmod_batch_insertion {
   const ptrdiff_t *at;       /* from 0, what number the first of them becomes; NULL: they come last */
   ptrdiff_t at_count;        /* 1, the same for all members; or count */
   int independent;           /* if a new A would not be positive definite, 0: no member changes, 1: all others do */
+  const gpucholmod_right_sides *sides; /* z: n + p x m count, of which the first n rows belong to the factors before,
+                                          and all to those after; Y: p x m count, the new rows of b; NULL: none */
 } gpucholmod_batch_insertion;
 
 /* Adds rows and columns to every A; pivots and the code are as of gpucholmod_batch_update(). A batch that has no room
  * for them grows; on a GPU, one whose order and capacity were at most 1,024 does not grow beyond that,
- * which is GPUCHOLMOD_BAD_ARGUMENT. */
+ * which is GPUCHOLMOD_BAD_ARGUMENT. Rows of z that a member has not are 0 then. */
 int gpucholmod_batch_insert(gpucholmod_batch *batch, const gpucholmod_batch_insertion *what, ptrdiff_t *pivots,
                             gpucholmod_status *status);
 
 /* Deletes p rows and columns of every A; rows: their numbers, from 0, ascending: p, the same for all members, or
- * p count. */
+ * p count. sides: z is n x m count, of which the first n - p rows become those of the new factors; Y does not count;
+ * NULL: none. */
 int gpucholmod_batch_delete(gpucholmod_batch *batch, ptrdiff_t p, const ptrdiff_t *rows, ptrdiff_t rows_count,
-                            gpucholmod_status *status);
+                            const gpucholmod_right_sides *sides, gpucholmod_status *status);
 
 /* orders (count) <- those of the members. */
 int gpucholmod_batch_orders(const gpucholmod_batch *batch, ptrdiff_t *orders, gpucholmod_status *status);

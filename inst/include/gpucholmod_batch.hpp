@@ -88,7 +88,7 @@ class Batch {
   void remove(const std::vector<std::ptrdiff_t>& rows) {
     const std::ptrdiff_t p = std::ptrdiff_t(rows.size());
     detail::call([&](gpucholmod_status* status) {
-      return gpucholmod_batch_delete(held_.get(), p, rows.data(), p, status);
+      return gpucholmod_batch_delete(held_.get(), p, rows.data(), p, nullptr, status);
     });
   }
   /// The orders of the members, of which order() is the largest.
@@ -165,7 +165,8 @@ class Batch {
   }
   int grow(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at, int independent, std::ptrdiff_t* pivots,
            gpucholmod_status* status) {
-    const gpucholmod_batch_insertion what{p, detail::matrix(X), at == at_the_end ? nullptr : &at, 1, independent};
+    const gpucholmod_batch_insertion what{p, detail::matrix(X), at == at_the_end ? nullptr : &at, 1, independent,
+                                          nullptr};
     return gpucholmod_batch_insert(held_.get(), &what, pivots, status);
   }
   void get(gpucholmod_matrix R, Triangle triangle) const {

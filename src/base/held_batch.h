@@ -10,12 +10,13 @@
 
 namespace gpucholmod {
 
-/// Right-hand sides of a member that come along with its modification, as RightHandSideView says. The arrays belong to
-/// the caller. Results of a member that cannot be modified are unspecified.
+/// Right-hand sides of a member that come along with its modification, as RightHandSideView says, or with k rows that
+/// it gets or loses. The arrays belong to the caller. Results of a member that cannot be changed are unspecified; where
+/// rows come or go, so are those beyond its new order.
 struct MemberSides {
   const double* z = nullptr;  ///< n x m; finite, in the scalar of R too
-  const double* Y = nullptr;  ///< k x m, likewise
-  double* out = nullptr;      ///< n x m: z~; not z
+  const double* Y = nullptr;  ///< k x m, likewise; the new rows of b where rows come; null where rows go
+  double* out = nullptr;      ///< z~, n x m, n + k x m where rows come, n - k x m where they go; not z
   double* rest = nullptr;     ///< k x m, a row for each column of V in the order in which they are taken: added first
 };
 
@@ -24,9 +25,13 @@ struct BatchSides {
   index_t m = 0;
   MemberSides first;
 
-  MemberSides of(index_t n, index_t k, index_t member) const {
-    const index_t at = member * n * m, row = member * k * m;
-    return m == 0 ? MemberSides{} : MemberSides{first.z + at, first.Y + row, first.out + at, first.rest + row};
+  MemberSides of(index_t n, index_t k, index_t member) const { return of(n, k, member, n); }
+  /// made: rows of `out`.
+  MemberSides of(index_t n, index_t k, index_t member, index_t made) const {
+    if (m == 0) return {};
+    const index_t row = member * k * m;
+    return {first.z + member * n * m, first.Y ? first.Y + row : nullptr, first.out + member * made * m,
+            first.rest + row};
   }
 };
 
@@ -85,6 +90,7 @@ struct BatchInsertion {
   bool common_X = false;     ///< the same p columns for all; otherwise p of each member
   std::vector<index_t> at;   ///< of each member, or one for all: number of the first of them; empty: at the end
   bool all_or_none = true;   ///< as in BatchTask
+  BatchSides sides;          ///< right-hand sides that get as many rows
 
   index_t place(index_t member, index_t order) const {
     return at.empty() ? order : at[at.size() == 1 ? 0 : member];
@@ -95,6 +101,7 @@ struct BatchInsertion {
 struct BatchRemoval {
   index_t p = 0;
   std::vector<index_t> gone;  ///< their numbers, ascending: p of each member, or p for all
+  BatchSides sides = {};      ///< right-hand sides that lose those rows
 
   const index_t* of(index_t member) const {
     return gone.data() + (index_t(gone.size()) == p ? 0 : member * p);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/factor_io.h"
+#include "base/held_batch.h"
 #include "base/task.h"
 
 /// Right-hand sides of a factor whose rows and columns come, go or move: what happens to them besides the modification
@@ -55,6 +56,33 @@ inline std::vector<double> insert_rows(const RightHandSideView& right, index_t a
   }
   return Y;
 }
+
+/// Right-hand sides of a batch whose members lose rows, as a modification of what is left takes them.
+class SidesOfRemoval {
+ public:
+  /// orders: of the members before, n the largest.
+  SidesOfRemoval(const BatchRemoval& what, const std::vector<index_t>& orders, index_t n) : given_(what.sides) {
+    const index_t m = given_.m, p = what.p, left = n - p, b = index_t(orders.size());
+    kept_.resize(left * m * b);
+    gone_.resize(p * m * b);
+    for (index_t member = 0; member < b && m > 0; ++member) {
+      const std::vector<index_t> gone(what.of(member), what.of(member) + p), keep = others_than(gone, orders[member]);
+      const double* const z = given_.of(n, p, member, left).z;
+      for (index_t s = 0; s < m; ++s) {
+        for (std::size_t j = 0; j < keep.size(); ++j) kept_[index_t(j) + (s + member * m) * left] = z[keep[j] + s * n];
+        for (index_t q = 0; q < p; ++q) gone_[q + (s + member * m) * p] = z[gone[q] + s * n];
+      }
+    }
+  }
+  /// Refers to what this holds.
+  BatchSides of_modification() const {
+    return {given_.m, {kept_.data(), gone_.data(), given_.first.out, given_.first.rest}};
+  }
+
+ private:
+  BatchSides given_;
+  std::vector<double> kept_, gone_;
+};
 
 /// What is inserted at `at`, for a factor divided by 2^e: X by 4^e, the new rows of b by 2^e. Throws bad_diagonal where
 /// an entry of the diagonal of the inserted block loses digits by that; those beside it may.

@@ -3,7 +3,7 @@
 #include <limits>
 #include <vector>
 
-#include "c/batch.h"
+#include "c/batch_sides.h"
 #include "c/handle.h"
 #include "modify/batch.h"
 
@@ -40,20 +40,27 @@ index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_ins
   require(what.X.cols == what.p || has_columns(what.X.cols, what.p, R.count()), "what->X",
           "must have p columns, or p for each member");
   ReadColumns X("what->X", what.X, options);
-  const BatchInsertion insertion = insertion_of(what, R, X.given().host());
+  BatchInsertion insertion = insertion_of(what, R, X.given().host());
+  SidesOfMembers sides(what.sides, R, options, insertion);
   renaming("X", "what->X",
            [&] { naming_members([&] { R.insert(insertion, changing.made, pivots, changing.begun); }); });
+  const index_t failed = first_failing(pivots);
+  if (!insertion.all_or_none || failed < 0) {
+    changing.begun = !changing.made;  // until right-hand sides are those of the members
+    sides.put_back(pivots);
+  }
   changing.begun = false;
-  return first_failing(pivots);
+  return failed;
 }
 
-void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* rows, index_t rows_count) {
+void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* rows, index_t rows_count,
+            const gpucholmod_right_sides* given, const Options& options) {
   HeldBatch& R = changing.R;
   require(p >= 0 && p <= R.order(), "p", "must be from 0 to the order of the factors");
   require(rows != nullptr || rows_count == 0, "rows", "is missing");
   require(rows_count == p || has_columns(rows_count, p, R.count()), "rows_count",
           "must be p, or p times the number of members");
-  const BatchRemoval removal{p, {rows, rows + rows_count}};
+  BatchRemoval removal{p, {rows, rows + rows_count}};
   const std::vector<index_t> orders = R.orders();
   for (index_t m = 0; m < R.count() && p > 0; ++m) {
     const index_t* const gone = removal.of(m);
@@ -61,7 +68,10 @@ void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* row
             "must be ascending");
     require(gone[0] >= 0 && gone[p - 1] < orders[m], "rows", "must be rows of every member");
   }
+  SidesOfMembers sides(given, R, options, removal);
   naming_members([&] { R.remove(removal, changing.made, changing.begun); });
+  changing.begun = !changing.made;
+  sides.put_back({});
   changing.begun = false;
 }
 
@@ -89,11 +99,12 @@ int gpucholmod_batch_insert(gpucholmod_batch* given, const gpucholmod_batch_inse
 }
 
 int gpucholmod_batch_delete(gpucholmod_batch* given, ptrdiff_t p, const ptrdiff_t* rows, ptrdiff_t rows_count,
-                            gpucholmod_status* status) {
-  return change<HeldBatch>("batch", given, nullptr, status, [&](const ChangingOf<HeldBatch>& changing, const Options&) {
-    c::remove(changing, p, rows, rows_count);
+                            const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+  const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options& chosen) {
+    c::remove(changing, p, rows, rows_count, sides, chosen);
     return index_t(-1);
-  });
+  };
+  return change<HeldBatch>("batch", given, nullptr, status, f);
 }
 
 int gpucholmod_batch_orders(const gpucholmod_batch* given, ptrdiff_t* orders, gpucholmod_status* status) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -9,50 +10,82 @@
 
 namespace gpucholmod::c {
 
-/// Right-hand sides that come along with a modification of a batch: copies of the caller's, and the results.
+/// Right-hand sides that are changed along with a batch: copies of the caller's, and the results.
 class SidesOfMembers : NotCopied {
  public:
   /// given: null if there are none; k: columns of V. `task` takes them along as long as this lives. Throws
   /// bad_argument, and not_finite and overflow of a member.
   SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, index_t k, const Options& options,
                  BatchTask& task)
-      : here_(given, k > 0, options) {
-    given_ = here_.get();
-    if (!given_) return;
-    const index_t n = R.order(), count = R.count(), columns = given_->z.cols;
-    require(count > 0 ? columns % count == 0 : columns == 0, "sides->z", "must have as many columns for each member");
-    const SideViews views = views_of(*given_, n, k, n);
-    if (columns == 0) {
-      given_ = nullptr;
-      return;
-    }
-    z_ = packed<double>(views.z);
-    Y_ = packed<double>(views.Y);
-    new_z_.resize(z_.size());
-    for (index_t j = 0; given_->rss && j < columns; ++j)
-      require(!(given_->rss[j] < 0), "sides->rss", "must not be negative");
-    if (given_->rss) rss_.assign(given_->rss, given_->rss + columns);
-    double* const sums = rss_.empty() ? nullptr : rss_.data();
-    const GivenBatchSides sides{columns / count, z_.data(), Y_.data(), sums, new_z_.data(), sums};
-    renaming("z", "sides->z", [&] {
-      renaming("y", "sides->Y", [&] { carried_.emplace(sides, n, count, R.precision(), task); });
-    });
+      : SidesOfMembers(given, R, k, R.order(), options) {
+    checked([&] { carried_.emplace(sides_, R.order(), R.count(), R.precision(), task); }, "y");
+  }
+  /// The same of rows that come, or go.
+  SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, const Options& options,
+                 BatchInsertion& what)
+      : SidesOfMembers(given, R, what.p, R.order() + what.p, options) {
+    checked([&] { reshaped_.emplace(sides_, R, what); }, "b");
+  }
+  SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, const Options& options,
+                 BatchRemoval& what)
+      : SidesOfMembers(given, R, 0, R.order() - what.p, options) {
+    checked([&] { reshaped_.emplace(sides_, R, what); }, "b");
   }
 
   /// After `task`, which told `pivots` of members of these orders: writes the results into the caller's memory.
   void put_back(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) {
+    if (carried_) carried_->settle(task, pivots, orders);
+    put_back();
+  }
+  /// After rows have come or gone.
+  void put_back(const std::vector<index_t>& pivots) {
+    if (reshaped_) reshaped_->settle(pivots);
+    put_back();
+  }
+
+ private:
+  /// k: rows of Y, which are read; after: rows of the new z.
+  SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, index_t k, index_t after,
+                 const Options& options)
+      : here_(given, k > 0, options), after_(after) {
+    given_ = here_.get();
     if (!given_) return;
-    carried_->settle(task, pivots, orders);
-    put_numbers(new_z_, view<double>("sides->z", given_->z));
+    const index_t n = R.order(), count = R.count(), columns = given_->z.cols;
+    require(count > 0 ? columns % count == 0 : columns == 0, "sides->z", "must have as many columns for each member");
+    const SideViews views = views_of(*given_, n, k, std::max(n, after));
+    if (columns == 0) {
+      given_ = nullptr;
+      return;
+    }
+    z_ = packed<double>(views.z.block(0, 0, n, columns));
+    Y_ = packed<double>(views.Y);
+    new_z_.resize(after * columns);
+    for (index_t j = 0; given_->rss && j < columns; ++j)
+      require(!(given_->rss[j] < 0), "sides->rss", "must not be negative");
+    if (given_->rss) rss_.assign(given_->rss, given_->rss + columns);
+    double* const sums = rss_.empty() ? nullptr : rss_.data();
+    sides_ = {columns / count, z_.data(), Y_.data(), sums, new_z_.data(), sums};
+  }
+  /// f(), where there are right-hand sides, with errors of the caller's arguments.
+  template <class F>
+  void checked(F&& f, const char* name_of_Y) {
+    if (given_) renaming("z", "sides->z", [&] { renaming(name_of_Y, "sides->Y", f); });
+  }
+  void put_back() {
+    if (!given_) return;
+    const MatrixView<double> z = view<double>("sides->z", given_->z);
+    put_numbers(new_z_, z.block(0, 0, after_, z.cols));
     std::copy(rss_.begin(), rss_.end(), given_->rss);
     here_.put_back();
   }
 
- private:
   SidesOnHost here_;
+  index_t after_;
   const gpucholmod_right_sides* given_;
   std::vector<double> z_, Y_, new_z_, rss_;
+  GivenBatchSides sides_;
   std::optional<CarriedSides> carried_;
+  std::optional<ReshapedSides> reshaped_;
 };
 
 }  // namespace gpucholmod::c

@@ -118,8 +118,27 @@ class GroupMemory {
         for_member(m, [&] { require_normal(T(columns.corner(q, q)[l]), what.place(m, orders_[m]) + q); });
     }
     widen_group(group(g), n_, what.p);
-    for (index_t l = 0; l < count(g); ++l)
-      if (!failed[l]) append_columns(columns, rows_of_member(what, g * lanes + l), wide_entry(g, l, what.p));
+    for (index_t l = 0; l < count(g); ++l) {
+      if (failed[l]) continue;
+      append_columns(columns, rows_of_member(what, g * lanes + l), wide_entry(g, l, what.p));
+      append_sides(what, g * lanes + l, columns);
+    }
+  }
+  /// The right-hand sides of a member get their new rows at the end.
+  void append_sides(const BatchInsertion& what, index_t m, const NewColumns<T>& columns) const {
+    const index_t own = orders_[m], p = what.p, lane = m % lanes;
+    const MemberSides sides = what.sides.of(n_, p, m, n_ + p);
+    for (index_t s = 0; s < what.sides.m; ++s) {
+      const double* const z = sides.z + s * n_;
+      double *const out = sides.out + s * (n_ + p), *const rest = sides.rest + s * p;
+      std::copy_n(z, own, out);
+      for (index_t q = 0; q < p; ++q) {
+        double left = sides.Y[q + s * p];
+        for (index_t i = 0; i < own; ++i) left -= columns.at(i, q)[lane] * z[i];
+        for (index_t t = 0; t < q; ++t) left -= columns.corner(t, q)[lane] * rest[t];
+        rest[q] = out[own + q] = left / columns.corner(q, q)[lane];
+      }
+    }
   }
   MemberOfGroup<T> wide_entry(index_t g, index_t lane, index_t p) const { return {group(g), n_ + p, lane}; }
 
@@ -154,7 +173,7 @@ class GroupMemory {
     WorkMemory<T> copies;
     const index_t wide = n_ + what.p;
     for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
-      typename WorkMemory<double>::Lease work(memory, wide * lanes);
+      typename WorkMemory<double>::Lease work(memory, GroupShift<T>::words(wide));
       place_in_group(what, pivots, g, copies, work.data());
       for (index_t m = g * lanes; m < g * lanes + count(g); ++m)
         if (pivots[m] < 0) keep_range(what, m);
@@ -178,18 +197,44 @@ class GroupMemory {
         left[l] = left[l] && !alike[l];
       }
       if (std::count(alike.begin(), alike.end(), true) == count(g)) {
-        place(what, rows(first), group(g), work);
+        place(what, {g * lanes, alike}, group(g), work);
         continue;
       }
       typename WorkMemory<T>::Lease copy(copies, words);
       std::copy_n(group(g), words, copy.data());
-      place(what, rows(first), copy.data(), work);
+      place(what, {g * lanes, alike}, copy.data(), work);
       take_lanes(alike, copy.data(), n_ + what.p, group(g));
     }
   }
-  void place(const BatchInsertion& what, const NewRows& rows, T* R, double* work) const {
-    for (index_t q = 0; q < what.p; ++q)
-      kernels_.shift_left({R, n_ + what.p, rows.order + what.p, rows.order + q, rows.at + q, work});
+  /// Some members of a group, of which the first member of the batch is number `first`.
+  struct Alike {
+    index_t first;
+    Lanes<T, bool> lane;
+  };
+  /// R: the group, or a copy of it, in which these members, of one order, take their rows to one place.
+  void place(const BatchInsertion& what, const Alike& members, T* R, double* work) const {
+    const index_t one = std::find(members.lane.begin(), members.lane.end(), true) - members.lane.begin();
+    const NewRows rows = rows_of_member(what, members.first + one);
+    for (index_t q = 0; q < what.p; ++q) {
+      const GroupShift<T> shift{R, n_ + what.p, rows.order + what.p, rows.order + q, rows.at + q, work};
+      kernels_.shift_left(shift);
+      for (index_t l = 0; l < lanes && what.sides.m > 0; ++l)
+        if (members.lane[l]) rotate_sides(what, members.first + l, shift);
+    }
+  }
+  /// The same for right-hand sides of a member.
+  void rotate_sides(const BatchInsertion& what, index_t m, const GroupShift<T>& shift) const {
+    const index_t wide = n_ + what.p, lane = m % lanes;
+    for (index_t s = 0; s < what.sides.m; ++s) {
+      double* const z = what.sides.of(n_, what.p, m, wide).out + s * wide;
+      double carried = z[shift.from];
+      for (index_t i = shift.from; i-- > shift.to;) {
+        const double sine = shift.sine(i)[lane], cosine = shift.cosine(i)[lane], here = z[i];
+        z[i + 1] = sine * here - cosine * carried;
+        carried = cosine * here + sine * carried;
+      }
+      z[shift.to] = carried;
+    }
   }
   /// Counts the new rows of a member.
   void keep_range(const BatchInsertion& what, index_t m) {

@@ -48,7 +48,12 @@ template <class T>
 struct GroupShift {
   T* R;  ///< group_words(n)
   index_t n, order, from, to;
-  double* work;  ///< order x lanes
+  double* work;  ///< words(order)
+
+  static constexpr index_t words(index_t order) { return 3 * order * group_size<T>; }
+  /// On exit, of the rotation of rows i and i + 1, to <= i < from, a number of each lane.
+  double* sine(index_t i) const { return work + (order + 2 * i) * group_size<T>; }
+  double* cosine(index_t i) const { return sine(i) + group_size<T>; }
 };
 
 /// What is done with all members of a group at once; compiled for each set of instructions.

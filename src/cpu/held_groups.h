@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/reshaped_sides.h"
 #include "cpu/batch_modification.h"
 #include "cpu/group_memory.h"
 #include "cpu/group_solve.h"
@@ -156,6 +157,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
       return;
     }
     const index_t n = order() - what.p;
+    const SidesOfRemoval sides(what, orders_, order());
     std::vector<double> V(n * what.p * b_);
     std::vector<Range> before = ranges_;
     std::vector<index_t> pivots;
@@ -168,7 +170,9 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     n_ = n;
     BatchTask task;
     task.k = what.p;
+    task.sides = sides.of_modification();
     if (any) modify(V.data(), task, nullptr, pivots, unwatched, begun);
+    else for (index_t m = 0; m < b_; ++m) pass_through(task, n, m);
     for (index_t m = 0; m < b_; ++m) ranges_[m].most = before[m].most;  // no column of the factor becomes longer
   }
 

@@ -2,6 +2,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/reshaped_sides.h"
 #include "base/sizes.h"
 #include "cuda/batch_passes.cuh"
 #include "cuda/batch_prepared.h"
@@ -133,8 +134,10 @@ class Batch : public BatchPasses<T> {
         smaller->take_bounds(*other);
         other = std::move(smaller);
       }
+      insertion.fetch_sides();
     } else if (b_ > 0) {
       other = duplicate();
+      std::copy_n(what.sides.first.z, n_ * what.sides.m * b_, what.sides.first.out);
     }
     session.finish();
     replace(std::move(other), made);
@@ -148,7 +151,7 @@ class Batch : public BatchPasses<T> {
     const PoolBuffer<double> dV(context_.pool(), left * what.p * b_);
     if (b_ > 0) remove_from_members(context_, what, orders_, n_, dR_.data(), other->dR_.data(), dV.data());
     other->take_bounds(*this);
-    if (left * b_ * what.p > 0) other->add(dV, what.p);
+    other->add(dV, what.p, SidesOfRemoval(what, orders_, n_).of_modification());
     other->take_bounds(*this);  // no column of a factor becomes longer
     session.finish();
     replace(std::move(other), made);
@@ -167,10 +170,11 @@ class Batch : public BatchPasses<T> {
     check(cudaMemcpyAsync(dbounds_.data(), of.dbounds_.data(), dbounds_.bytes(), cudaMemcpyDeviceToDevice, stream()),
           "copy numbers");
   }
-  /// Adds V (n x k of each member), which is on the device.
-  void add(const PoolBuffer<double>& dV, index_t k) {
+  /// Adds V (n x k of each member), which is on the device, with right-hand sides.
+  void add(const PoolBuffer<double>& dV, index_t k, const BatchSides& sides) {
     BatchTask task;
     task.k = k;
+    task.sides = sides;
     std::vector<index_t> pivots(b_, -1);
     std::atomic<bool> begun{false};
     Work work;
@@ -180,13 +184,13 @@ class Batch : public BatchPasses<T> {
       fetch(dV.data(), n_ * k * b_, here.data());
       return here.data();
     });
-    if (!modify_at_once(V, task, nullptr, pivots, begun, work)) modify(V, task, nullptr, pivots, unwatched, begun);
+    const bool done = n_ * b_ > 0 && modify_at_once(V, task, nullptr, pivots, begun, work);
+    if (!done) modify(V, task, nullptr, pivots, unwatched, begun);
   }
   /// Returns how many numbers of V have to be sent to the device.
   index_t words_to_send(const GivenColumns<double>& V, const BatchTask& task) const {
     return V.on_gpu() ? 0 : n_ * task.k * (task.common_V ? 1 : b_);
   }
-
   /// Modifies members of which none needs care, by the same weights for all, though nobody has looked at V yet: the
   /// device does so first. Returns false, and has changed nothing, where that is not so.
   bool modify_at_once(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,

@@ -37,7 +37,9 @@ class QueuedInsertion : NotCopied {
       : context_(context), what_(what), orders_(orders), n_(n), b_(index_t(orders.size())),
         words_((n + what.p) * what.p * (what.common_X ? 1 : b_)), dX_(context.pool(), words_),
         dC_(context.pool(), n * what.p * b_), dcorner_(context.pool(), what.p * what.p * b_),
-        drows_(context.pool(), b_), dfound_(context.pool(), b_), dtold_(context.pool(), 2) {}
+        drows_(context.pool(), b_), dfound_(context.pool(), b_), dtold_(context.pool(), 2),
+        dz_(context.pool(), n * m() * b_), db_(context.pool(), what.p * m() * b_),
+        drest_(context.pool(), what.p * m() * b_), dmade_z_(context.pool(), (n + what.p) * m() * b_) {}
 
   /// The columns that R'^-1 is to be multiplied with, n x p of each member.
   double* columns() const { return dC_.data(); }
@@ -50,6 +52,8 @@ class QueuedInsertion : NotCopied {
           "send places");
     check(cudaMemsetAsync(dtold_.data(), 0, dtold_.bytes(), stream()), "clear numbers");
     send_staged(what_.X, words_, dX_.data(), context_);
+    send_sides(what_.sides.first.z, dz_);
+    send_sides(what_.sides.first.Y, db_);
     part_columns_of_batch<<<unsigned(b_), threads_of_rows(std::min<index_t>(n_ + what_.p, 256)), 0, stream()>>>(of());
     check(cudaGetLastError(), "start to part columns");
   }
@@ -79,6 +83,13 @@ class QueuedInsertion : NotCopied {
     check(cudaGetLastError(), "start to place rows");
   }
 
+  /// Fetches right-hand sides into the caller's arrays.
+  void fetch_sides() const {
+    if (m() == 0) return;
+    fetch(dmade_z_.data(), (n_ + what_.p) * m() * b_, what_.sides.first.out);
+    fetch(drest_.data(), what_.p * m() * b_, what_.sides.first.rest);
+  }
+
   /// Waits. pivots <- those of the members. Throws not_finite, overflow and bad_diagonal.
   void read(std::vector<index_t>& pivots) const {
     int told[2];
@@ -95,6 +106,13 @@ class QueuedInsertion : NotCopied {
 
  private:
   cudaStream_t stream() const { return context_.stream(); }
+  index_t m() const { return what_.sides.m; }
+  /// Sends numbers, and waits: others may take the same way next.
+  void send_sides(const double* from, const PoolBuffer<double>& to) const {
+    if (m() == 0) return;
+    check(cudaStreamSynchronize(stream()), "wait for right-hand sides");
+    send_staged(from, index_t(to.bytes() / sizeof(double)), to.data(), context_);
+  }
   BatchRows<T> of() const {
     BatchRows<T> rows{};
     rows.n = int(n_);
@@ -107,6 +125,11 @@ class QueuedInsertion : NotCopied {
     rows.found = dfound_.data();
     rows.any = dtold_.data();
     rows.needs_look = dtold_.data() + 1;
+    rows.sides = int(m());
+    rows.z = dz_.data();
+    rows.b = db_.data();
+    rows.rest = drest_.data();
+    rows.made_z = dmade_z_.data();
     return rows;
   }
   template <class S>
@@ -149,6 +172,7 @@ class QueuedInsertion : NotCopied {
   PoolBuffer<MemberRows> drows_;
   PoolBuffer<NewDiagonal> dfound_;
   PoolBuffer<int> dtold_;  ///< BatchRows::any, needs_look
+  PoolBuffer<double> dz_, db_, drest_, dmade_z_;  ///< BatchRows::z, b, rest, made_z
   bool factorised_ = false;
   const T* out_ = nullptr;  ///< what put() was given last
   index_t made_n_ = 0;

@@ -113,17 +113,20 @@ class LargeBatch : public DeviceBatch {
     const index_t ld = order() + what.p;
     change(made, false, what.all_or_none, pivots, begun, [&](index_t m, std::unique_ptr<HeldFactor>* other) {
       const index_t own = members_[m]->order();
-      const double* const X = what.X + (what.common_X ? 0 : m * ld * what.p);
-      return members_[m]->insert(what.place(m, own), packed({X, own + what.p, what.p, ld}).data(), what.p,
-                                 plain_task(own), other, [](double) {}, begun);
+      const std::vector<double> X =
+          packed({what.X + (what.common_X ? 0 : m * ld * what.p), own + what.p, what.p, ld});
+      return reshape_member(m, what.sides, what.p, 0, [&](const Task& task) {
+        return members_[m]->insert(what.place(m, own), X.data(), what.p, task, other, [](double) {}, begun);
+      });
     });
   }
   void remove(const BatchRemoval& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) override {
     std::vector<index_t> pivots;
     change(made, false, true, pivots, begun, [&](index_t m, std::unique_ptr<HeldFactor>* other) {
-      members_[m]->remove({what.of(m), what.of(m) + what.p}, plain_task(members_[m]->order()), other, [](double) {},
-                          begun);
-      return index_t(-1);
+      return reshape_member(m, what.sides, 0, what.p, [&](const Task& task) {
+        members_[m]->remove({what.of(m), what.of(m) + what.p}, task, other, [](double) {}, begun);
+        return index_t(-1);
+      });
     });
   }
 
@@ -211,11 +214,27 @@ class LargeBatch : public DeviceBatch {
     for (index_t s = 0; s < made.m; ++s) std::copy_n(z.data() + s * n, n, out.col(s));
   }
 
-  Task plain_task(index_t n) const {
+  /// Returns what f(task) does, which inserts or deletes rows of a member, whose right-hand sides `task` takes along.
+  template <class F>
+  index_t reshape_member(index_t m, const BatchSides& all, index_t coming, index_t going, F&& f) {
+    const index_t n = members_[m]->order(), k = coming + going, made = n + coming - going, sides = all.m;
+    const MemberSides given = all.of(order(), k, m, order() + coming - going);
     Task task;
     task.n = n;
     task.precision = precision();
-    return task;
+    const std::vector<double> z = packed({given.z, n, sides, order()});
+    std::vector<double> Y(sides * k), out(made * sides), rest(sides * k);
+    for (index_t s = 0; s < sides && coming > 0; ++s)
+      for (index_t q = 0; q < k; ++q) Y[s + q * sides] = given.Y[q + s * k];
+    task.right = {{z.data(), n, sides, n}, {Y.data(), sides, k, sides}, {out.data(), made, sides, made},
+                  {rest.data(), sides, k, sides}};
+    if (k == 0) task.right.pass_through();
+    const index_t pivot = f(task);
+    for (index_t s = 0; s < sides && pivot < 0; ++s) {
+      std::copy_n(out.data() + s * made, made, given.out + s * (order() + coming - going));
+      for (index_t q = 0; q < k; ++q) given.rest[q + s * k] = rest[s + q * sides];
+    }
+    return pivot;
   }
 
   Members members_;

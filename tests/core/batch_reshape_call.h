@@ -1,136 +1,9 @@
 #pragma once
 
-#include "batch_call.h"
-#include "reshape_call.h"
+#include "growing_batch.h"
 
-/// Batches whose members get and lose rows and columns: the same checks wherever a batch is, against the matrices
-/// themselves in long double.
+/// Batches whose members get and lose rows and columns: the same checks wherever a batch is.
 namespace gpucholmod::test {
-
-/// Keeps b upper factors R (n x n x b), with room for so many rows and columns.
-using KeepGrowing = std::function<std::unique_ptr<HeldBatch>(const double* R, index_t n, index_t b,
-                                                             Precision precision, const BatchRoom& room)>;
-
-/// A batch that is held, and the matrix of each member.
-class GrowingBatch {
- public:
-  GrowingBatch(const KeepGrowing& keep, Precision precision, index_t n, index_t b, index_t capacity, Random& random) {
-    std::vector<double> all;
-    for (index_t m = 0; m < b; ++m) {
-      Doubles R = n > 0 ? Doubles(well_conditioned(n, random).cast<double>()) : Doubles(0, 0);
-      if (precision == Precision::single) R = R.cast<float>().cast<double>();
-      all.insert(all.end(), R.data(), R.data() + n * n);
-      A.push_back(gram(R));
-    }
-    held = keep(all.data(), n, b, precision, {capacity, {}});
-  }
-
-  /// Every member's matrix gets p rows and columns; those of which `fails` tells are made indefinite by the last one.
-  /// at: empty, one place for all, or one of each member.
-  Pivots insert(index_t p, const std::vector<index_t>& at, const std::vector<bool>& fails, bool in_place,
-                bool all_or_none, Random& random) {
-    const index_t n = held->order(), b = held->count(), ld = n + p;
-    const auto before = numbers(*held);
-    BatchInsertion what;
-    what.p = p;
-    what.at = at;
-    what.all_or_none = all_or_none;
-    std::vector<double> X(ld * p * b, NAN);
-    std::vector<Matrix> after(b);
-    Pivots expected(b, -1);
-    for (index_t m = 0; m < b; ++m) {
-      const index_t own = A[m].rows(), place = what.place(m, own);
-      after[m] = enlarged(A[m], place, p, !fails.empty() && fails[m] ? 1e-3 : 3, random);
-      expected[m] = first_indefinite(after[m]);
-      for (index_t q = 0; q < p; ++q)
-        for (index_t i = 0; i < own + p; ++i)
-          if (i < place || i >= place + p || i - place <= q) X[i + (q + m * p) * ld] = double(after[m](i, place + q));
-    }
-    what.X = X.data();
-    std::unique_ptr<HeldBatch> made;
-    std::atomic<bool> begun{false};
-    Pivots pivots;
-    held->insert(what, in_place ? nullptr : &made, pivots, begun);
-    EXPECT_EQ(pivots, expected);
-    const bool any = std::any_of(expected.begin(), expected.end(), [](index_t pivot) { return pivot >= 0; });
-    if (any && all_or_none) {
-      EXPECT_FALSE(begun);
-      EXPECT_EQ(made, nullptr);
-      EXPECT_TRUE(same(numbers(*held), before));
-      return pivots;
-    }
-    if (!in_place) {
-      EXPECT_FALSE(begun);
-      EXPECT_TRUE(same(numbers(*held), before));
-      held = std::move(made);
-    }
-    for (index_t m = 0; m < b; ++m)
-      if (pivots[m] < 0) A[m] = after[m];
-    return pivots;
-  }
-
-  void remove(const BatchRemoval& what, bool in_place) {
-    const auto before = numbers(*held);
-    std::unique_ptr<HeldBatch> made;
-    std::atomic<bool> begun{false};
-    held->remove(what, in_place ? nullptr : &made, begun);
-    if (!in_place) {
-      EXPECT_FALSE(begun);
-      EXPECT_TRUE(same(numbers(*held), before));
-      held = std::move(made);
-    }
-    for (index_t m = 0; m < held->count(); ++m) {
-      const index_t n = A[m].rows();
-      A[m] = picked(A[m], without({what.of(m), what.of(m) + what.p}, n));
-    }
-  }
-
-  /// V of k columns is added to scale A.
-  void update(index_t k, double scale, Random& random) {
-    const index_t n = held->order(), b = held->count();
-    std::vector<double> V(n * k * b);
-    for (index_t m = 0; m < b; ++m)
-      for (index_t q = 0; q < k; ++q)
-        for (index_t i = 0; i < A[m].rows(); ++i) V[i + (q + m * k) * n] = double(random.normal());
-    BatchTask task;
-    task.k = k;
-    task.scale = scale == 1 ? nullptr : &scale;
-    std::atomic<bool> begun{false};
-    Pivots pivots;
-    held->modify(V.data(), task, nullptr, pivots, [](double) {}, begun);
-    for (index_t m = 0; m < b; ++m) {
-      const Matrix own = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).topRows(A[m].rows()).cast<real>();
-      A[m] = real(scale) * A[m] + own * own.transpose();
-    }
-  }
-
-  /// The largest ||R'R - A||_1 / (eps n ||A||_1) of a member. Where members have other orders, they are the identity
-  /// beyond; solving agrees with the matrix.
-  double units() const {
-    const index_t n = held->order(), b = held->count();
-    const double eps = epsilon(held->precision());
-    const auto all = numbers(*held);
-    double worst = 0;
-    for (index_t m = 0; m < b; ++m) {
-      const index_t own = A[m].rows();
-      EXPECT_EQ(held->orders()[m], own);
-      const Doubles R = member(all, n, m);
-      if (own == 0) continue;
-      EXPECT_TRUE(R.bottomRightCorner(n - own, n - own) == Doubles::Identity(n - own, n - own));
-      EXPECT_TRUE(R.topRightCorner(own, n - own) == Doubles::Zero(own, n - own));
-      const Doubles top = R.topLeftCorner(own, own);
-      EXPECT_TRUE((top.diagonal().array() > 0).all());
-      Doubles alone(own, own);
-      held->download(m, Uplo::upper, alone.data());
-      EXPECT_TRUE(alone == top);
-      worst = std::max(worst, double(norm_1(gram(top) - A[m]) / (real(eps) * real(own) * norm_1(A[m]))));
-    }
-    return worst;
-  }
-
-  std::unique_ptr<HeldBatch> held;
-  std::vector<Matrix> A;
-};
 
 /// Lives of batches, in which rows come at the end and between others, go, and V is added: by turns in place and not.
 inline void grow_and_shrink(const KeepGrowing& keep, Precision precision, const std::vector<index_t>& orders,
@@ -242,8 +115,7 @@ inline void reshape_numbers_of_any_size(const KeepGrowing& keep, Precision preci
     std::vector<double> R = numbers(*plain.held);
     for (double& r : R) r = std::ldexp(r, e);
     GrowingBatch batch(keep, precision, 0, b, n, random);
-    batch.held = keep(R.data(), n, b, precision, {n, {}});
-    for (index_t m = 0; m < b; ++m) batch.A[m] = gram(member(R, n, m));
+    batch.hold(keep(R.data(), n, b, precision, {n, {}}), random);
     batch.insert(2, {5}, {}, true, true, random);
     EXPECT_LT(batch.units(), 10) << e;
     batch.remove({3, {0, 4, 9}}, true);

@@ -79,7 +79,7 @@ TEST(CBatchReshape, InsertsAtTheEndAndAtPlacesOfTheirOwn) {
       Made batch(given, 8);
       const std::vector<double> X = given.columns(at, p);
       const gpucholmod_batch_insertion what{p, matrix(X.data(), n + p, p * count, n + p),
-                                            at_the_end ? nullptr : at.data(), at_the_end ? 0 : count, 0};
+                                            at_the_end ? nullptr : at.data(), at_the_end ? 0 : count, 0, nullptr};
       std::vector<ptrdiff_t> pivots(count, -7), orders(count);
       ASSERT_EQ(gpucholmod_batch_insert(batch.held, &what, pivots.data(), &batch.status), GPUCHOLMOD_OK)
           << batch.status.message;
@@ -97,7 +97,7 @@ TEST(CBatchReshape, DeletesTheSameRowsOrThoseOfEach) {
     Made batch(given);
     std::vector<ptrdiff_t> rows;
     for (index_t m = 0; m < (same ? 1 : count); ++m) rows.insert(rows.end(), {m % 2, 2 + m % 3});
-    ASSERT_EQ(gpucholmod_batch_delete(batch.held, 2, rows.data(), ptrdiff_t(rows.size()), &batch.status),
+    ASSERT_EQ(gpucholmod_batch_delete(batch.held, 2, rows.data(), ptrdiff_t(rows.size()), nullptr, &batch.status),
               GPUCHOLMOD_OK);
     EXPECT_EQ(gpucholmod_batch_order(batch.held), n - 2);
     for (index_t m = 0; m < count; ++m) {
@@ -105,6 +105,94 @@ TEST(CBatchReshape, DeletesTheSameRowsOrThoseOfEach) {
       EXPECT_LT(batch.error(m, picked(given.A[m], without({of % 2, 2 + of % 3}, n))), 1e-14);
     }
   }
+}
+
+/// Right-hand sides of the members, with a gap between columns, and room for a row that is inserted.
+struct Sides {
+  Stored<double> z, b;
+  std::vector<double> rss = std::vector<double>(2 * count, 50);
+
+  Sides() {
+    Random random(4);
+    z = random.normal(n + 3, 2 * count).cast<double>();
+    b = random.normal(2, 2 * count).cast<double>();
+  }
+  gpucholmod_right_sides given(index_t rows, index_t p) {
+    return {matrix(z.data(), rows, 2 * count, n + 3), matrix(std::as_const(b).data(), p, 2 * count, 2), rss.data()};
+  }
+  /// R'z of member m.
+  Matrix of(const std::vector<double>& R, index_t order, index_t m) const {
+    const Matrix own = Eigen::Map<const Stored<double>>(R.data() + m * order * order, order, order).cast<real>();
+    return own.transpose() * z.block(0, 2 * m, order, 2).cast<real>();
+  }
+};
+
+TEST(CBatchReshape, RightHandSidesComeAlong) {
+  const Given given;
+  Sides sides;
+  Made batch(given);
+  const Stored<double> before = sides.z;
+  const std::vector<double> X = given.columns(std::vector<index_t>(count, 2), 1);
+  const gpucholmod_right_sides coming = sides.given(n + 1, 1);
+  const ptrdiff_t at = 2;
+  const gpucholmod_batch_insertion what{1, matrix(X.data(), n + 1, count, n + 1), &at, 1, 0, &coming};
+  ASSERT_EQ(gpucholmod_batch_insert(batch.held, &what, nullptr, &batch.status), GPUCHOLMOD_OK) << batch.status.message;
+  EXPECT_EQ(sides.z.bottomRows(2), before.bottomRows(2));
+  const Sides old;
+  std::vector<Matrix> B;
+  for (index_t m = 0; m < count; ++m) {
+    B.push_back(sides.of(batch.get(), n + 1, m));
+    EXPECT_LT(double((B[m].row(2) - sides.b.block(0, 2 * m, 1, 2).cast<real>()).norm()), 1e-12);
+    EXPECT_LT(double((picked_rows(B[m], without({2}, n + 1)) - old.of(given.R, n, m)).norm()), 1e-12);
+    EXPECT_NEAR(sides.rss[2 * m + 1],
+                50 + before.col(2 * m + 1).head(n).squaredNorm() - sides.z.col(2 * m + 1).head(n + 1).squaredNorm(),
+                1e-12);
+  }
+  const std::vector<double> sums = sides.rss;
+  const Stored<double> made = sides.z;
+  const ptrdiff_t gone[] = {0, 2};
+  const gpucholmod_right_sides going = sides.given(n + 1, 0);
+  ASSERT_EQ(gpucholmod_batch_delete(batch.held, 2, gone, 2, &going, &batch.status), GPUCHOLMOD_OK);
+  EXPECT_EQ(sides.z.bottomRows(4), made.bottomRows(4));
+  for (index_t m = 0; m < count; ++m) {
+    EXPECT_LT(double((sides.of(batch.get(), n - 1, m) - picked_rows(B[m], {1, 3, 4, 5})).norm()), 1e-12);
+    EXPECT_NEAR(sides.rss[2 * m],
+                sums[2 * m] + made.col(2 * m).head(n + 1).squaredNorm() - sides.z.col(2 * m).head(n - 1).squaredNorm(),
+                1e-12);
+  }
+}
+
+TEST(CBatchReshape, RightHandSidesThatDoNotFitAreRefused) {
+  const Given given;
+  Sides sides;
+  Made batch(given);
+  const std::vector<double> before = batch.get(), X = given.columns(std::vector<index_t>(count, n), 1);
+  const auto refused = [&](const gpucholmod_right_sides& of, const char* argument, int code = GPUCHOLMOD_BAD_ARGUMENT) {
+    const Stored<double> z = sides.z;
+    const gpucholmod_batch_insertion what{1, matrix(X.data(), n + 1, count, n + 1), nullptr, 0, 0, &of};
+    EXPECT_EQ(gpucholmod_batch_insert(batch.held, &what, nullptr, &batch.status), code);
+    EXPECT_STREQ(batch.status.argument, argument);
+    EXPECT_EQ(batch.get(), before);
+    EXPECT_TRUE((z.array() == sides.z.array() || z.array() != z.array()).all());
+  };
+  refused(sides.given(n, 1), "sides->z");
+  refused(sides.given(n + 1, 2), "sides->Y");
+  gpucholmod_right_sides odd = sides.given(n + 1, 1);
+  odd.z.cols -= 1;
+  refused(odd, "sides->z");
+  sides.rss[3] = -1;
+  refused(sides.given(n + 1, 1), "sides->rss");
+  sides.rss[3] = 0;
+  sides.b(0, 5) = NAN;
+  refused(sides.given(n + 1, 1), "sides->Y", GPUCHOLMOD_NOT_FINITE);
+  EXPECT_EQ(batch.status.member, 3);
+  sides.z(1, 8) = NAN;
+  const gpucholmod_right_sides bad = sides.given(n, 0);
+  const ptrdiff_t gone = 0;
+  EXPECT_EQ(gpucholmod_batch_delete(batch.held, 1, &gone, 1, &bad, &batch.status), GPUCHOLMOD_NOT_FINITE);
+  EXPECT_STREQ(batch.status.argument, "sides->z");
+  EXPECT_EQ(batch.status.member, 5);
+  EXPECT_EQ(batch.get(), before);
 }
 
 /// Member 4 gets the row that it has already, with less on the diagonal.
@@ -115,7 +203,7 @@ TEST(CBatchReshape, MembersThatFailStay) {
   X[3 * (n + 1) + n] = 0.9 * double(given.A[3](2, 2));
   Made batch(given);
   const std::vector<double> before = batch.get();
-  gpucholmod_batch_insertion what{1, matrix(std::as_const(X).data(), n + 1, count, n + 1), nullptr, 0, 0};
+  gpucholmod_batch_insertion what{1, matrix(std::as_const(X).data(), n + 1, count, n + 1), nullptr, 0, 0, nullptr};
   std::vector<ptrdiff_t> pivots(count), expected(count, 0), orders(count);
   expected[3] = n + 1;
   EXPECT_EQ(gpucholmod_batch_insert(batch.held, &what, pivots.data(), &batch.status),
@@ -133,7 +221,7 @@ TEST(CBatchReshape, MembersThatFailStay) {
     EXPECT_LT(batch.error(m, given.A[m].topLeftCorner(orders[m], orders[m])), 1e-14);
   }
   const ptrdiff_t last = n;
-  EXPECT_EQ(gpucholmod_batch_delete(batch.held, 1, &last, 1, &batch.status), GPUCHOLMOD_BAD_ARGUMENT);
+  EXPECT_EQ(gpucholmod_batch_delete(batch.held, 1, &last, 1, nullptr, &batch.status), GPUCHOLMOD_BAD_ARGUMENT);
 
   gpucholmod_batch* again = nullptr;
   const std::vector<double> all = batch.get();
@@ -155,9 +243,10 @@ TEST(CBatchReshape, BadArgumentsChangeNothing) {
     EXPECT_EQ(code, expected) << batch.status.message;
     EXPECT_EQ(batch.get(), before);
   };
-  const auto insert = [&](ptrdiff_t p, ptrdiff_t rows, ptrdiff_t cols, std::vector<ptrdiff_t> at, int independent = 0) {
+  const auto insert = [&](ptrdiff_t p, ptrdiff_t rows, ptrdiff_t cols, std::vector<ptrdiff_t> at, int independent = 0,
+                          const gpucholmod_right_sides* sides = nullptr) {
     const gpucholmod_batch_insertion what{p, matrix(static_cast<const double*>(X.data()), rows, cols, rows),
-                                          at.empty() ? nullptr : at.data(), ptrdiff_t(at.size()), independent};
+                                          at.empty() ? nullptr : at.data(), ptrdiff_t(at.size()), independent, sides};
     return gpucholmod_batch_insert(batch.held, &what, nullptr, &batch.status);
   };
   refused(insert(-1, n - 1, count, {}));
@@ -172,7 +261,7 @@ TEST(CBatchReshape, BadArgumentsChangeNothing) {
   refused(insert(1, n + 1, count, {}), GPUCHOLMOD_NOT_FINITE);
   EXPECT_EQ(batch.status.member, 7);
   const auto remove = [&](ptrdiff_t p, std::vector<ptrdiff_t> rows) {
-    return gpucholmod_batch_delete(batch.held, p, rows.data(), ptrdiff_t(rows.size()), &batch.status);
+    return gpucholmod_batch_delete(batch.held, p, rows.data(), ptrdiff_t(rows.size()), nullptr, &batch.status);
   };
   refused(remove(-1, {}));
   refused(remove(n + 1, {0, 1, 2, 3, 4, 5}));
@@ -181,7 +270,7 @@ TEST(CBatchReshape, BadArgumentsChangeNothing) {
   refused(remove(2, {1, 1}));
   refused(remove(2, {2, 1}));
   refused(remove(2, {0}));
-  refused(gpucholmod_batch_delete(batch.held, 1, nullptr, 1, &batch.status));
+  refused(gpucholmod_batch_delete(batch.held, 1, nullptr, 1, nullptr, &batch.status));
   refused(gpucholmod_batch_orders(batch.held, nullptr, &batch.status));
 }
 

@@ -49,7 +49,7 @@ void move_rows(Instructions instructions) {
     Group<T> plain(n, room, ones), group(n, room, extremes);
     std::vector<Matrix> A;
     for (index_t l = 0; l < lanes; ++l) A.push_back(gram(group.factor(l)));
-    std::vector<double> work(n * lanes);
+    std::vector<double> work(cpu::GroupShift<T>::words(n));
     for (Group<T>* const g : {&plain, &group})
       cpu::group_kernels<T>(instructions).shift_left({g->numbers.data(), room, n, from, to, work.data()});
     for (index_t l = 0; l < lanes; ++l) {

@@ -41,6 +41,14 @@ double units(const T* words, index_t n, const Matrix& A) {
   return own == 0 ? 0 : double(norm_1(gram(top) - A) / (real(std::numeric_limits<T>::epsilon()) * own * norm_1(A)));
 }
 
+/// The first `own` rows and columns of a packed triangle.
+template <class T>
+Matrix top_of(const T* words, index_t n, index_t own) {
+  return unpacked(words, n).topLeftCorner(own, own).template cast<real>();
+}
+
+constexpr int sides = 3;
+
 template <class T>
 class MemberReshape : public testing::Test {};
 using Scalars = testing::Types<double, float>;
@@ -48,7 +56,7 @@ TYPED_TEST_SUITE(MemberReshape, Scalars);
 
 TYPED_TEST(MemberReshape, InsertsRows) {
   using T = TypeParam;
-  Random random(1);
+  Random random(1), for_sides(5);
   for (const auto& [n, smaller, p] : {std::array<index_t, 3>{0, 0, 1}, {1, 1, 1}, {5, 3, 2}, {31, 30, 1}, {33, 0, 3},
                                       {64, 20, 2}, {100, 99, 33}})
     for (const bool good : {true, false}) {
@@ -65,9 +73,12 @@ TYPED_TEST(MemberReshape, InsertsRows) {
       std::vector<T> out(2 * words_of(made_n), T(-7));
       NewDiagonal found[2];
       int any = 0, needs_look = 0;
+      const Stored<double> z = for_sides.normal(n, 2 * sides).template cast<double>(),
+                           b = for_sides.normal(p, 2 * sides).template cast<double>();
+      Stored<double> rest(p, 2 * sides), made_z(made_n, 2 * sides);
       const BatchRows<T> of{int(n), int(made_n), int(p), Numbers<T>::of(members.R.data()), Numbers<T>::of(out.data()),
                             rows, X.data(), made_n * p, C.data(), corner.data(), bounds.data(), after.data(), found,
-                            &any, &needs_look};
+                            &any, &needs_look, sides, z.data(), b.data(), rest.data(), made_z.data()};
       static ReshapeRoom room;
       const HostTeam block{a_thread_for_each(made_n)}, warp{WARP};
       for (int m = 0; m < 2; ++m) {
@@ -89,6 +100,21 @@ TYPED_TEST(MemberReshape, InsertsRows) {
       for (int m = 0; m < 2; ++m)
         EXPECT_LT(units(out.data() + m * words_of(made_n), made_n, good || m == 1 ? A[m] : members.A[m]), 10)
             << n << ", " << p << ", member " << m;
+      for (int m = 0; m < 2; ++m) {
+        const index_t own = rows[m].order, fresh = good || m == 1 ? p : 0;
+        const Matrix before = top_of(members.R.data() + m * words_of(n), n, own),
+                     after = top_of(out.data() + m * words_of(made_n), made_n, own + fresh),
+                     old = before.transpose() * z.block(0, m * sides, own, sides).template cast<real>(),
+                     now = made_z.block(0, m * sides, own + fresh, sides).template cast<real>();
+        Matrix expected(own + fresh, sides);
+        expected << old.topRows(rows[m].at), b.block(0, m * sides, fresh, sides).template cast<real>(),
+            old.bottomRows(own - rows[m].at);
+        const Matrix sizes = after.transpose().cwiseAbs() * now.cwiseAbs();
+        if (own + fresh > 0) {
+          EXPECT_LT(double(norm_1(after.transpose() * now - expected) / norm_1(sizes)),
+                    40 * std::numeric_limits<T>::epsilon()) << n << ", " << p << ", member " << m;
+        }
+      }
     }
 }
 

@@ -19,15 +19,16 @@ fuzz_batch_life <- function(gpu) {
     A <- matrices_of_life(f)
     change <- one_of(list(insert_in_life, delete_in_life, update_in_life), c(4, 2, 2))(f, A)
     what <- sprintf("%s; %s", what, change$what)
-    seen <- observe(change$fun, frame_of(c(list(R = f), change$args)))
+    sides <- if (!is.null(change$order) && chance(0.5)) draw_sides_in_life(f, change)
+    seen <- observe(change$fun, frame_of(c(list(R = f), change$args, sides$args)))
     problems <- c(seen$problems, expect_signals(seen), expect_outcome(seen, change$outcome))
     if (seen$outcome == "ok" && !length(problems)) {
       value <- seen$value
-      if (!is.null(change$pivot)) {
-        if (!identical(value$pivot > 0L, change$pivot)) problems <- "other members fail than those that must"
-        value <- value$R
+      if (!is.null(change$pivot) && !identical(value$pivot > 0L, change$pivot)) {
+        problems <- "other members fail than those that must"
       }
-      f <- value
+      f <- if (is.null(change$pivot) && is.null(sides)) value else value$R
+      problems <- c(problems, if (!is.null(sides)) check_sides_of_life(f, value, sides, eps))
       ratios <- mapply(ratio_of_life, matrices_of_life(f), change$A) / eps
       worst <- max(worst, ratios, na.rm = TRUE)
       if (any(ratios > 30)) problems <- c(problems, sprintf("a residual of %.0f", max(ratios)))
@@ -57,8 +58,52 @@ ratio_of_life <- function(A, expected) {
   norm(A - expected, "1") / (norm(expected, "1") * nrow(A))
 }
 
+# Right-hand sides of members of f that come along with a change: list(args, B), B of each member as it must be
+# afterwards.
+draw_sides_in_life <- function(f, change) {
+  m <- whole(0L, 3L)
+  count <- length(f)
+  z <- array(rnorm(f$n * m * count), c(f$n, m, count))
+  p <- if (identical(change$fun, cholinsert_gpu)) dim(change$args$X)[[2L]]
+  b <- if (!is.null(p)) array(rnorm(p * m * count), c(p, m, count))
+  B <- lapply(seq_len(count), function(i) {
+    own <- seq_len(orders(f)[[i]])
+    R <- if (f$uplo == "lower") f[[i]] else t(f[[i]])
+    old <- R %*% matrix(z[own, , i], length(own), m)
+    order <- change$order[[i]]
+    all <- old[order, , drop = FALSE]
+    if (!is.null(p)) all[is.na(order), ] <- if (anyNA(order)) b[, , i]
+    all
+  })
+  rss <- matrix(1e3, m, count)
+  squares <- rss + apply(z^2, 2:3, sum) - beyond_in_life(z, f)
+  list(args = c(list(z = z, rss = rss), if (!is.null(p)) list(b = b)), B = B, squares = squares, m = m)
+}
+
+# The squares of the rows of z that members of f do not have.
+beyond_in_life <- function(z, f) {
+  own <- orders(f)
+  apply(z^2 * (slice.index(z, 1L) > own[slice.index(z, 3L)]), 2:3, sum)
+}
+
+# Returns what is wrong with right-hand sides of f, the batch that `value` has.
+check_sides_of_life <- function(f, value, sides, eps) {
+  if (!identical(dim(value$z), c(f$n, sides$m, length(f)))) return("z has another shape")
+  wrong <- if (any(beyond_in_life(value$z, f) != 0)) "z is not zero beyond a member"
+  after <- value$rss + apply(value$z^2, 2:3, sum)
+  if (any(abs(after - sides$squares) > 1e3 * eps * sides$squares)) wrong <- c(wrong, "another sum of squares")
+  for (i in seq_along(sides$B)) {
+    own <- seq_len(nrow(sides$B[[i]]))
+    R <- if (f$uplo == "lower") f[[i]] else t(f[[i]])
+    z <- matrix(value$z[own, , i], length(own), sides$m)
+    if (any(abs(R %*% z - sides$B[[i]]) > 100 * eps * max(abs(R) %*% abs(z), 0))) wrong <- c(wrong, "another z")
+  }
+  unique(wrong)
+}
+
 # What is done to f, whose members have the matrices A: list(fun, args, A, outcome, what), A as it must be afterwards.
-# pivot: which members must fail.
+# pivot: which members must fail; order: what row each row of a member has been, NA for a new one, where right-hand
+# sides may come along.
 insert_in_life <- function(f, A) {
   p <- whole(0L, 3L)
   n <- f$n
@@ -67,7 +112,7 @@ insert_in_life <- function(f, A) {
   at <- one_of(list(NULL, whole(1L, same + 1L), vapply(own, function(n) whole(1L, n + 1L), 0L)))
   fails <- if (p > 0L && chance(0.3)) runif(length(A)) < 0.3 else rep(FALSE, length(A))
   X <- array(if (chance(0.5)) NaN else 0, c(n + p, p, length(A)))
-  after <- vector("list", length(A))
+  after <- order <- vector("list", length(A))
   for (m in seq_along(A)) {
     place <- if (is.null(at)) own[[m]] + 1L else rep_len(at, length(A))[[m]]
     new <- place - 1L + seq_len(p)
@@ -81,9 +126,10 @@ insert_in_life <- function(f, A) {
     if (fails[[m]]) all[new[[p]], new[[p]]] <- -size
     X[seq_len(nrow(all)), , m] <- all[, new]
     after[[m]] <- if (fails[[m]]) A[[m]] else all
+    order[[m]] <- if (fails[[m]]) seq_len(own[[m]]) else append(seq_len(own[[m]]), rep(NA_integer_, p), place - 1L)
   }
   list(fun = cholinsert_gpu, args = list(X = X, at = at, check = FALSE, in_place = chance(0.6)), A = after,
-       outcome = "ok", pivot = fails, what = sprintf("insert %d at %s", p, paste(at, collapse = " ")))
+       outcome = "ok", pivot = fails, order = order, what = sprintf("insert %d at %s", p, paste(at, collapse = " ")))
 }
 
 delete_in_life <- function(f, A) {
@@ -93,12 +139,10 @@ delete_in_life <- function(f, A) {
   each <- chance(0.5)
   gone <- if (each) vapply(own, function(n) sample.int(n, p), integer(p)) else sample.int(least, p)
   index <- if (each) matrix(gone, p, length(A)) else gone
-  after <- lapply(seq_along(A), function(m) {
-    rows <- if (each) index[, m] else index
-    if (length(rows)) A[[m]][-rows, -rows, drop = FALSE] else A[[m]]
-  })
+  order <- lapply(seq_along(A), function(m) setdiff(seq_len(own[[m]]), if (each) index[, m] else index))
+  after <- lapply(seq_along(A), function(m) A[[m]][order[[m]], order[[m]], drop = FALSE])
   list(fun = choldelete_gpu, args = list(index = index, in_place = chance(0.6)), A = after, outcome = "ok",
-       what = sprintf("delete %d, %s", p, if (each) "of each" else "the same"))
+       order = order, what = sprintf("delete %d, %s", p, if (each) "of each" else "the same"))
 }
 
 update_in_life <- function(f, A) {

@@ -60,7 +60,8 @@ class BatchModification(ctypes.Structure):
 class BatchInsertion(ctypes.Structure):
     """gpucholmod_batch_insertion."""
 
-    _fields_ = [("p", c_ssize_t), ("X", Matrix), ("at", c_void_p), ("at_count", c_ssize_t), ("independent", c_int)]
+    _fields_ = [("p", c_ssize_t), ("X", Matrix), ("at", c_void_p), ("at_count", c_ssize_t), ("independent", c_int),
+                ("sides", ctypes.POINTER(RightSides))]
 
 
 class BatchSystems(ctypes.Structure):
@@ -104,7 +105,7 @@ _CALLS = {
     "batch_copy": [_POINTER, _POINTER, _POINTER],
     "batch_update": [_POINTER, _POINTER, _POINTER, _POINTER, _POINTER],
     "batch_insert": [_POINTER, _POINTER, _POINTER, _POINTER],
-    "batch_delete": [_POINTER, _INDEX, _POINTER, _INDEX, _POINTER],
+    "batch_delete": [_POINTER, _INDEX, _POINTER, _INDEX, _POINTER, _POINTER],
     "batch_orders": [_POINTER, _POINTER, _POINTER],
     "batch_solve": [_POINTER, c_int, Matrix, _POINTER],
     "batch_get": [_POINTER, Matrix, _POINTER, _POINTER],

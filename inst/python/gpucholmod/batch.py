@@ -233,7 +233,7 @@ class Batch(Handle):
             gone = self._places(rows, self.order)
             p = len(gone)
         gone = np.ascontiguousarray(gone, np.intp)
-        self._call(lib.batch_delete, self._handle, p, pointer(gone), gone.size)
+        self._call(lib.batch_delete, self._handle, p, pointer(gone), gone.size, None)
 
     def solve(self, b: Any, system: str = "A") -> Any:
         """Returns the solutions of A_j x_j = b_j; of L_j x_j = b_j, if system is "forward"; of L_j' x_j = b_j, if it is

@@ -94,11 +94,12 @@ void shift_left(const GroupShift<T>& shift) {
   const index_t from = shift.from, to = shift.to, behind = shift.order - 1 - from;
   const auto R = [&](index_t i, index_t j) { return shift.R + group_entry<T>(shift.n, i, j); };
   const auto carried = [&](index_t j) { return shift.work + j * lanes; };
-  alignas(64) double norm[lanes], sine[lanes], cosine[lanes];
+  alignas(64) double norm[lanes];
   std::copy_n(R(from, from), lanes, norm);
   std::fill_n(carried(0), (from + 1) * lanes, 0.0);
   std::copy_n(R(from, from + 1), behind * lanes, carried(from + 1));
   for (index_t i = from; i-- > to;) {
+    double *const sine = shift.sine(i), *const cosine = shift.cosine(i);
     find_rotations(R(i, from), norm, sine, cosine);
     rotate_row(R(i, from + 1), R(i + 1, from + 1), carried(from + 1), sine, cosine, behind);
     rotate_row(R(i, i), R(i + 1, i + 1), carried(i), sine, cosine, from - i);

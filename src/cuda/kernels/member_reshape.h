@@ -29,6 +29,11 @@ struct BatchRows {
   NewDiagonal* found;       ///< of the members
   int* any;                 ///< becomes 1 where one is not good
   int* needs_look;          ///< becomes 1 where a number of X is not finite, or too large for T
+  int sides;                ///< right-hand sides that get as many rows, 0: none
+  const double* z;          ///< n x sides each
+  const double* b;          ///< p x sides each: the new rows of b, whose z is R'^-1 b
+  double* rest;             ///< p x sides each: what z gets if these rows come last
+  double* made_z;           ///< n + p x sides each: the new z, of which rows up to the new order count
 };
 
 /// Parts the new columns of a member, and looks at them. Rows beyond the member's order become zero.
@@ -54,6 +59,33 @@ GPUCHOLMOD_HOST_DEVICE void part_new_columns(const Team& team, const BatchRows<T
     }
     if (look) *of.needs_look = 1;
   });
+}
+
+/// Rows that right-hand sides of a member get if they come last, C being that of the factor and `corner` its own. By a
+/// team of one warp.
+template <class Team, class T>
+GPUCHOLMOD_HOST_DEVICE void extend_sides(const Team& team, const BatchRows<T>& of, index_t member) {
+  const double *const C = of.C + member * of.n * of.p, *const corner = of.corner + member * of.p * of.p;
+  for (int s = 0; s < of.sides; ++s) {
+    const index_t side = member * of.sides + s;
+    const double *const z = of.z + side * of.n, *const b = of.b + side * of.p;
+    double* const rest = of.rest + side * of.p;
+    for (int q = 0; q < of.p; ++q) {
+      typename Team::template PerThread<double> products;
+      team.threads([&](int thread) {
+        double sum = 0;
+        for (int i = thread; i < of.rows[member].order; i += WARP) sum = fma(C[i + index_t(q) * of.n], z[i], sum);
+        for (int t = thread; t < q; t += WARP) sum = fma(corner[t + q * of.p], rest[t], sum);
+        products[thread] = sum;
+      });
+      const double made = (b[q] - team.sum(products)) / corner[q + q * of.p];
+      team.sync_warp();
+      team.threads([&](int thread) {
+        if (thread == 0) rest[q] = made;
+      });
+      team.sync_warp();
+    }
+  }
 }
 
 /// The corner of a member, C being R'^-1 of what it was, becomes its Cholesky factor. By a team of one warp.
@@ -85,6 +117,7 @@ GPUCHOLMOD_HOST_DEVICE void factorise_corner(const Team& team, const BatchRows<T
       team.sync_warp();
     }
   }
+  extend_sides(team, of, member);
   team.threads([&](int thread) {
     if (thread != 0) return;
     of.found[member] = found;
@@ -104,6 +137,13 @@ GPUCHOLMOD_HOST_DEVICE void append_rows(const Team& team, const BatchRows<T>& of
     if (j < order) return R.get(row_of(of.n, i) + j);
     if (j >= made) return double(i == j);
     return i < order ? C[i + index_t(j - order) * of.n] : corner[i - order + (j - order) * of.p];
+  });
+  team.threads([&](int thread) {
+    for (int at = thread; at < made * of.sides; at += team.size()) {
+      const int i = at % made;
+      const index_t side = member * of.sides + at / made;
+      of.made_z[side * (of.n + of.p) + i] = i < order ? of.z[side * of.n + i] : of.rest[side * of.p + i - order];
+    }
   });
 }
 
@@ -186,13 +226,38 @@ GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, in
   team.sync();
 }
 
+/// Right-hand sides of a member, `rows` of each, take row `from` to place `to` by the rotations that `room` has. By a
+/// thread for each.
+template <class Team>
+GPUCHOLMOD_HOST_DEVICE void rotate_sides(const Team& team, double* sides, int count, int rows, int from, int to,
+                                         const ReshapeRoom& room) {
+  team.threads([&](int thread) {
+    for (int s = thread; s < count; s += team.size()) {
+      double* const z = sides + index_t(s) * rows;
+      double carried = z[from];
+      for (int i = from - 1; i >= to; --i) {
+        const double here = z[i];
+        z[i + 1] = room.sine[i] * here - room.cosine[i] * carried;
+        carried = room.cosine[i] * here + room.sine[i] * carried;
+      }
+      z[to] = carried;
+    }
+  });
+  team.sync();
+}
+
 /// The new rows of a member, which append_rows() has put at its end, go to their places.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void place_rows(const Team& team, const BatchRows<T>& of, index_t member, ReshapeRoom& room) {
   const MemberRows own = of.rows[member];
   if (own.at == own.order || of.found[member] != NewDiagonal::good) return;
   const Numbers<T> R = of.out + member * words_of(of.made_n);
-  for (int q = 0; q < of.p; ++q) shift_left(team, R, of.made_n, own.order + of.p, own.order + q, own.at + q, room);
+  const int rows = of.n + of.p;
+  for (int q = 0; q < of.p; ++q) {
+    shift_left(team, R, of.made_n, own.order + of.p, own.order + q, own.at + q, room);
+    if (of.sides > 0)
+      rotate_sides(team, of.made_z + member * of.sides * rows, of.sides, rows, own.order + q, own.at + q, room);
+  }
   team.threads([&](int thread) {
     for (int j = own.at + thread; j < own.order + of.p; j += team.size()) {
       if (R.get(row_of(of.made_n, j) + j) >= R.least_normal()) continue;

@@ -248,7 +248,7 @@ TEST_P(CudaBatchMemory, RowsAreInserted) {
   const std::vector<float> numbers = spaced(X, 11);
   const OnGpu on_gpu(numbers);
   const auto insert = [&](gpucholmod_batch* to, const float* data) {
-    const gpucholmod_batch_insertion what{2, matrix(data, 9, X.cols(), 11), nullptr, 0, 1};
+    const gpucholmod_batch_insertion what{2, matrix(data, 9, X.cols(), 11), nullptr, 0, 1, nullptr};
     Pivots pivots(std::size_t(batch.b), -7);
     EXPECT_EQ(gpucholmod_batch_insert(to, &what, pivots.data(), &twins.status), GPUCHOLMOD_NOT_POSITIVE_DEFINITE);
     EXPECT_EQ(twins.status.member, 4);
