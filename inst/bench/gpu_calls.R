@@ -4,10 +4,11 @@
 #                                  [--batches=100000x32x1,4000x128x16] [--upload=10000] [--out=FILE]
 #
 # V is an ordinary matrix of normal numbers times 1e-3. `what`: an update of a handle "in place", as a "new" factor, the
-# last one having been freed, in place with "weights", a "scale", or "z" (one right-hand side); a "batch" in place;
-# "solve" with k = 1 and 64 right-hand sides; gpu_factor() as "upload", and as.matrix() as "download". `call`: the
-# median of the repeats. `device`: the median of last_cholupdate()$seconds, NA where that tells nothing of the call.
-# `residual`: of one update in place, ||R~'R~ x - A x - VV'x|| by eps ||R~'R~ x||, x random. --devices=2: on two GPUs.
+# last one having been freed, in place by a V that is zero above some row, in place with "weights", a "scale", or "z"
+# (one right-hand side); a "batch" in place; "solve" with k = 1 and 64 right-hand sides; gpu_factor() as "upload", and
+# as.matrix() as "download". `call`: the median of the repeats. `device`: the median of last_cholupdate()$seconds, NA
+# where that tells nothing of the call. `residual`: of one update in place, ||R~'R~ x - A x - VV'x|| by
+# eps ||R~'R~ x||, x random. --devices=2: on two GPUs.
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -61,6 +62,11 @@ for (n in sizes) {
       free(f)
       f <<- made
     }))
+    for (zeros in c(n %/% 2L, n - 1L)) {
+      below <- replace(V, row(V) <= zeros, 0)
+      what <- sprintf("in place, from row %s", if (zeros < n - 1L) "n / 2" else "n")
+      note(what, n, k, timed(function() cholupdate_gpu(f, below, in_place = TRUE)))
+    }
     if (k != 16) next
     y <- stats::rnorm(k)
     note("weights", n, k, timed(function() update(weights = rep(1.5, k))))

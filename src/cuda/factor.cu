@@ -108,12 +108,15 @@ class Factor : public ReshapedStorage<T> {
     return task.removed == 0 && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal());
   }
 
-  /// A second factor is wanted wherever there is room, as nothing is quicker than to write to another one.
+  /// Rows above the first number of V stay, as far as they are whole strips. A second factor is wanted wherever there
+  /// is room and no more than a quarter of R stays: to write to another one is quicker than to change one.
   class Sweep : NotCopied {
    public:
     Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)
-        : R_(R), is_update_(task.removed == 0), e_(e),
-          modification_(R.context_, R.layout_, {V.given(), task.n, task.k, task.n}, e, scale, task, 0, poll) {
+        : R_(R), is_update_(task.removed == 0), e_(e), right_(task.right),
+          first_(e == 0 && scale == 1 ? rows_that_stay(V, task) : 0), layout_(R.layout_.behind(first_)),
+          task_(of_rest(task)),
+          modification_(R.context_, layout_, {V.given() + first_, task_.n, task.k, task.n}, e, scale, task_, 0, poll) {
       modification_.multiply(V.scaled());
       if (look) modification_.look();
     }
@@ -121,19 +124,27 @@ class Factor : public ReshapedStorage<T> {
     template <class F>
     auto second(F&& f) { return modification_.with_room(R_.bytes(), f); }
     template <class F>
-    auto second_if_room(F&& f) { return modification_.if_room(R_.bytes(), f); }
+    auto second_if_room(F&& f) -> decltype(f()) {
+      if (first_ > R_.order() / 4) return nullptr;
+      return modification_.if_room(R_.bytes(), f);
+    }
     index_t run(const Factor& from, Factor* to, std::atomic<bool>* begun, Work&) {
-      T* const out = to ? to->dR_.data() : nullptr;
-      const index_t pivot = modification_.run(from.dR_.data(), out, R_.order(), begun);
+      T* const out = to ? to->here().behind(first_).data : nullptr;
+      if (to && to != &from) from.copy_rows(first_, *to);
+      const index_t pivot = modification_.run(from.here().behind(first_).data, out, task_.n, begun);
       // No pivot of an update can fail but one that is too large.
-      if (pivot >= 0 && is_update_) throw overflow(pivot, pivot);
-      if (pivot < 0 || !to || to == &R_) return pivot;
+      if (pivot >= 0 && is_update_) throw overflow(first_ + pivot, first_ + pivot);
+      if (pivot < 0) {
+        for (index_t s = 0; s < right_.m() && to; ++s) std::copy_n(right_.z.col(s), first_, right_.out.col(s));
+        return -1;
+      }
+      if (!to || to == &R_) return first_ + pivot;
       const auto anew = [&]() -> const T* {
-        if (e_ == 0) return R_.dR_.data();
+        if (e_ == 0) return R_.here().behind(first_).data;
         R_.divide(e_, *to);
         return out;
       };
-      return modification_.first_pivot(anew, out, pivot);
+      return first_ + modification_.first_pivot(anew, out, pivot);
     }
     /// Returns the largest magnitude in V, which run() has looked at.
     double largest() const { return modification_.largest(); }
@@ -143,9 +154,32 @@ class Factor : public ReshapedStorage<T> {
     }
 
    private:
+    /// V in the memory of a GPU is not looked at.
+    static index_t rows_that_stay(const ColumnsOfV& V, const Task& task) {
+      if (V.on_gpu()) return 0;
+      index_t first = task.n - 1;
+      for (index_t q = 0; q < task.k; ++q) {
+        const double* const column = V.given() + (V.scaled() ? (*V.scaled())[q].from : q) * task.n;
+        first = std::find_if(column, column + first, [](double v) { return v != 0; }) - column;
+      }
+      return strip_of(first);
+    }
+    Task of_rest(const Task& task) const {
+      Task rest = task;
+      rest.n = task.n - first_;
+      if (task.right.m() == 0) return rest;
+      rest.right.z = task.right.z.block(first_, 0, rest.n, task.right.m());
+      rest.right.out = task.right.out.block(first_, 0, rest.n, task.right.m());
+      return rest;
+    }
+
     const Factor& R_;
     bool is_update_;
     int e_;
+    RightHandSideView right_;
+    index_t first_;  ///< row that may change, of a strip
+    Layout layout_;  ///< of these, and the task
+    Task task_;
     Modification<T> modification_;
   };
   Sweep sweep(const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look = false) const {
@@ -184,10 +218,25 @@ class Factor : public ReshapedStorage<T> {
   using Base::context_;
   using Base::dR_;
   using Base::divide;
+  using Base::here;
   using Base::layout_;
   using Base::least_of_diagonal;
   using Base::most_;
   using Base::stream;
+
+  /// to <- the rows above row `first`, which begins a strip, with all that Layout wants there.
+  void copy_rows(index_t first, Factor& to) const {
+    const MatrixView<T> from = here().all(), made = to.here().all();
+    const auto copy = [&](index_t column, index_t end, index_t rows) {
+      const index_t cols = end - column;
+      copy_on_device<T>(from.block(0, column, rows, cols), made.block(0, column, rows, cols), context_);
+    };
+    for (index_t column = 0; column < first; column += transfer_columns) {
+      const index_t end = std::min(column + transfer_columns, first);
+      copy(column, end, end);
+    }
+    if (first > 0) copy(first, layout_.padded, first);
+  }
 
   std::unique_ptr<Factor> to_be_filled() const { return std::make_unique<Factor>(context_, order(), capacity_); }
   std::unique_ptr<ReshapedStorage<T>> room_for(index_t n, index_t capacity) const override {

@@ -27,6 +27,8 @@ struct Layout {
   }
   index_t words() const { return ld * room; }
   int strips() const { return int(padded / block_columns::STRIP); }
+  /// The row of the factor that it begins with.
+  index_t first_row() const { return index_t(strip) * block_columns::STRIP; }
 
   /// Of its first rows and columns.
   Layout leading(index_t order) const { return with(order, rounded(order), room); }

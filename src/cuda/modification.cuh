@@ -308,7 +308,7 @@ class Modification {
     work_.blocks += pass.blocks();
     work_.fallbacks += done.fallbacks;
     work_.rescalings += done.rescalings;
-    return failing_pivot<T>(done);
+    return std::max<index_t>(failing_pivot<T>(done, layout_.first_row()) - layout_.first_row(), -1);
   }
 
   /// Until the device has done what is queued; `first`: columns of V that have been dealt with.
