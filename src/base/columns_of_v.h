@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -59,8 +61,31 @@ class ColumnsOfV {
   const double* given() const { return given_.data(); }
   const std::vector<ScaledColumn>* scaled() const { return scaled_; }
   bool on_gpu() const { return given_.on_gpu(); }
+  /// Returns how many of the rows before the last of V (n x k), in whole blocks, have zeros alone: 0 where V is in the
+  /// memory of a GPU.
+  template <index_t block>
+  index_t rows_of_zeros(index_t n, index_t k) const {
+    if (on_gpu() || n == 0) return 0;
+    index_t rows = (n - 1) / block * block;
+    for (index_t q = 0; q < k; ++q) {
+      const double* const column = given() + (scaled_ ? (*scaled_)[q].from : q) * n;
+      index_t first = 0;
+      while (first < rows && are_zeros<block>(column + first)) first += block;
+      rows = first;
+    }
+    return rows;
+  }
 
  private:
+  /// By all bits but signs, of many numbers at once.
+  template <index_t count>
+  static bool are_zeros(const double* numbers) {
+    std::uint64_t bits[count], all = 0;
+    std::memcpy(bits, numbers, sizeof bits);
+    for (const std::uint64_t x : bits) all |= x << 1;
+    return all == 0;
+  }
+
   mutable const double* V_ = nullptr;
   GivenColumns<double> given_;
   const std::vector<ScaledColumn>* scaled_ = nullptr;

@@ -108,8 +108,9 @@ class Factor : public ReshapedStorage<T> {
     return task.removed == 0 && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal());
   }
 
-  /// Rows above the first number of V stay, as far as they are whole strips. A second factor is wanted wherever there
-  /// is room and no more than a quarter of R stays: to write to another one is quicker than to change one.
+  /// Where more than a quarter of R's rows lies above the first number of V, these stay, as far as they are whole
+  /// strips. A second factor is wanted wherever there is room, as nothing is quicker than to write to another one: what
+  /// does not stay comes back from there.
   class Sweep : NotCopied {
    public:
     Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)
@@ -124,13 +125,13 @@ class Factor : public ReshapedStorage<T> {
     template <class F>
     auto second(F&& f) { return modification_.with_room(R_.bytes(), f); }
     template <class F>
-    auto second_if_room(F&& f) -> decltype(f()) {
-      if (first_ > R_.order() / 4) return nullptr;
+    auto second_if_room(F&& f) {
+      in_place_ = true;
       return modification_.if_room(R_.bytes(), f);
     }
     index_t run(const Factor& from, Factor* to, std::atomic<bool>* begun, Work&) {
       T* const out = to ? to->here().behind(first_).data : nullptr;
-      if (to && to != &from) from.copy_rows(first_, *to);
+      if (to && to != &from) in_place_ ? void(to->missing_ = first_) : from.copy_rows(first_, *to);
       const index_t pivot = modification_.run(from.here().behind(first_).data, out, task_.n, begun);
       // No pivot of an update can fail but one that is too large.
       if (pivot >= 0 && is_update_) throw overflow(first_ + pivot, first_ + pivot);
@@ -154,15 +155,9 @@ class Factor : public ReshapedStorage<T> {
     }
 
    private:
-    /// V in the memory of a GPU is not looked at.
     static index_t rows_that_stay(const ColumnsOfV& V, const Task& task) {
-      if (V.on_gpu()) return 0;
-      index_t first = task.n - 1;
-      for (index_t q = 0; q < task.k; ++q) {
-        const double* const column = V.given() + (V.scaled() ? (*V.scaled())[q].from : q) * task.n;
-        first = std::find_if(column, column + first, [](double v) { return v != 0; }) - column;
-      }
-      return strip_of(first);
+      const index_t rows = V.rows_of_zeros<block_columns::STRIP>(task.n, task.k);
+      return rows > task.n / 4 ? rows : 0;
     }
     Task of_rest(const Task& task) const {
       Task rest = task;
@@ -174,7 +169,7 @@ class Factor : public ReshapedStorage<T> {
     }
 
     const Factor& R_;
-    bool is_update_;
+    bool is_update_, in_place_ = false;
     int e_;
     RightHandSideView right_;
     index_t first_;  ///< row that may change, of a strip
@@ -208,8 +203,11 @@ class Factor : public ReshapedStorage<T> {
       *made = std::move(other);
       return;
     }
-    dR_.swap(other->dR_);
     most_ = other->most_;
+    if (other->missing_ == 0) return dR_.swap(other->dR_);
+    const Placed<T> from = other->here().behind(other->missing_), to = here().behind(other->missing_);
+    copy_triangle(from, to, to.layout.padded);
+    check(cudaStreamSynchronize(stream()), "copy a part of a factor");
   }
 
  private:
@@ -226,16 +224,18 @@ class Factor : public ReshapedStorage<T> {
 
   /// to <- the rows above row `first`, which begins a strip, with all that Layout wants there.
   void copy_rows(index_t first, Factor& to) const {
-    const MatrixView<T> from = here().all(), made = to.here().all();
-    const auto copy = [&](index_t column, index_t end, index_t rows) {
-      const index_t cols = end - column;
-      copy_on_device<T>(from.block(0, column, rows, cols), made.block(0, column, rows, cols), context_);
-    };
-    for (index_t column = 0; column < first; column += transfer_columns) {
-      const index_t end = std::min(column + transfer_columns, first);
-      copy(column, end, end);
+    copy_triangle(here(), to.here(), first);
+    if (first == 0) return;
+    const index_t beside = layout_.padded - first;
+    copy_on_device<T>(here().all().block(0, first, first, beside), to.here().all().block(0, first, first, beside),
+                      context_);
+  }
+  /// to <- the first columns, whole strips, with all that Layout wants there.
+  void copy_triangle(const Placed<T>& from, const Placed<T>& to, index_t columns) const {
+    for (index_t first = 0; first < columns; first += transfer_columns) {
+      const index_t cols = std::min(transfer_columns, columns - first), rows = first + cols;
+      copy_on_device<T>(from.all().block(0, first, rows, cols), to.all().block(0, first, rows, cols), context_);
     }
-    if (first > 0) copy(first, layout_.padded, first);
   }
 
   std::unique_ptr<Factor> to_be_filled() const { return std::make_unique<Factor>(context_, order(), capacity_); }
@@ -254,6 +254,8 @@ class Factor : public ReshapedStorage<T> {
     session.finish();
     return made;
   }
+
+  index_t missing_ = 0;  ///< first rows that this one has not, which is to become a part of another
 };
 
 template <class T, class S>

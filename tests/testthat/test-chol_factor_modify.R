@@ -170,6 +170,7 @@ at_each_home("a downdate that cannot be done names the pivot, and leaves what wa
     v[at] <- 1.5 * sqrt(crossprod(R)[at, at])
     for (k in c(1, 20, 70)) {
       V <- cbind(v, matrix(0, 300, k - 1))
+      V[1, ] <- V[1, ] + 1e-3  # no rows of the factor stay
       for (method in methods) {
         f <- keep(R)
         run <- function(...) cholupdate_gpu(f, V, downdate = TRUE, method = method, ...)

@@ -16,21 +16,21 @@ Doubles beginning_with_zeros(index_t n, index_t k, index_t zeros) {
   return V;
 }
 
-/// Calls f(R, V, precision, first): rows above `first` stay.
+/// Calls f(R, V, precision, first): rows above `first` are left out.
 template <class F>
 void for_cases(F&& f) {
   for (const Precision precision : precisions)
-    for (const index_t n : {128, 300, 1100})
+    for (const index_t n : {128, 300, 600})
       for (const index_t k : {1, 5, 40})
-        for (const index_t zeros : {index_t(1), strip, index_t(200), n - 1, n}) {
+        for (const index_t zeros : {index_t(1), strip, index_t(290), n}) {
           if (zeros > n) continue;
           SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k) + ", zeros " + std::to_string(zeros));
-          f(in(precision, example(n)), beginning_with_zeros(n, k, zeros), precision,
-            std::min(zeros, n - 1) / strip * strip);
+          const index_t first = std::min(zeros, n - 1) / strip * strip;
+          f(in(precision, example(n)), beginning_with_zeros(n, k, zeros), precision, first > n / 4 ? first : 0);
         }
 }
 
-/// The rest has the bits of the trailing matrix by itself, in place too, on one device and on several; only its row
+/// The rest has the bits of the trailing matrix by itself, in place too, on one device and on several, and only its row
 /// blocks are done.
 TEST(FactorRowsThatStay, StayAsTheyAre) {
   for (const int ranks : {1, 2})
@@ -82,10 +82,10 @@ TEST(FactorRowsThatStay, RightHandSidesComeAlong) {
 
 /// The pivot is counted in the whole matrix, and nothing has changed.
 TEST(FactorRowsThatStay, WhatFailsIsCountedFromTheFirstRow) {
-  const index_t n = 700;
+  const index_t n = 400;
   for (const Precision precision : precisions)
     for (const index_t k : {1, 40})
-      for (const index_t failing : {130, 400, 699}) {
+      for (const index_t failing : {130, 270, 399}) {
         Doubles V = beginning_with_zeros(n, k, 130);
         V.row(failing).setConstant(3);
         const Doubles R = in(precision, example(n));
