@@ -28,12 +28,12 @@
 #'   \eqn{p \times b}{p x b} matrix of numbers, a column for each member.
 #' @param ... Must be empty.
 #' @param z Right-hand sides that get or lose rows along with the factors, where \eqn{R'z = b}: an
-#'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes.
+#'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes. On a GPU,
+#'   `choldelete_gpu()` takes them only if the new order and \eqn{m} are at most 1,024 together, or if the order or
+#'   capacity of the batch is above that.
 #' @param b The new rows of the right-hand sides: a \eqn{p \times m \times b}{p x m x b} array, or in a form that
 #'   [cholupdate_batch()] takes for `y`. A vector has a number for each member if \eqn{p = 1}.
-#' @param rss Residual sums of squares, one for each column of `z`, as for [cholinsert_gpu()]. On a GPU,
-#'   `choldelete_gpu()` takes `z` only if the new order and \eqn{m} are at most 1,024 together, or if the order or
-#'   capacity of the batch is above that.
+#' @param rss Residual sums of squares, one for each column of `z`, as for [cholinsert_gpu()].
 #' @param names Names of the new rows and columns, as for [cholinsert_gpu()].
 #' @param in_place `FALSE`: the result is a new batch. `TRUE`: `R` itself is changed, for every variable that refers to
 #'   it.
@@ -110,7 +110,8 @@ cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., z = NULL, b = NULL, 
   done <- with_room(insert, R)
   failed <- any(done$pivots > 0L)
   if (check && failed) stop_members(done$pivots, "with what is inserted")
-  value <- reshaped_batch(modified, done, sides, n + p, if (!failed) order, names, check)
+  if (failed) order <- if (all(done$pivots > 0L)) seq_len(n)  # members that stay have the rows that they had
+  value <- reshaped_batch(modified, done, sides, n + p, order, names, check)
   if (in_place && check && is.null(sides)) invisible(value) else value
 }
 

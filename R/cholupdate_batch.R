@@ -156,8 +156,8 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
 }
 
 # Opens right-hand sides of b members of order n: list(z, y, rss, m, forms), z n x m x b, y k x m x b, rss m x b or
-# NULL; NULL if there are none. forms: the attributes of the new z and rss. y_is: the name of y, and that of
-# the argument for whose columns it has rows; NULL: there is no y.
+# NULL; NULL if there are none. forms: the attributes of the new z and rss. y_is: the name of y, and the
+# name of the argument that has a column for each row of y; NULL: there is no y.
 batch_sides <- function(z, y, rss, n, k, b, y_is = c("y", "V")) {
   if (is.null(z) && is.null(y) && is.null(rss)) return(NULL)
   if (is.null(z)) {

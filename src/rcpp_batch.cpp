@@ -172,9 +172,13 @@ Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP reque
     naming_members([&] {
       work = R->modify(given.V, task, in_place ? nullptr : &made, pivots, progress.poll(), changed.flag);
     });
-    changed.flag = in_place && carried;  // until right-hand sides are those of the members
-    if (carried) carried->settle(task, pivots, R->orders());
     changed.flag = false;
+    const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
+    if (carried && !(failed && asked.check)) {
+      changed.flag = in_place;  // until right-hand sides are those of the members
+      carried->settle(task, pivots, R->orders());
+      changed.flag = false;
+    }
     what.precision = R->precision();
     take_note(what, task, R->order(), work, pivots, in_place);
     if (made) Rf_defineVar(Rf_install("pointer"), handed_over(std::move(made)), modified);

@@ -95,15 +95,17 @@ Rcpp::List rcpp_batch_insert(SEXP handle, SEXP modified, Rcpp::List rows, Rcpp::
     std::unique_ptr<HeldBatch> made;
     std::vector<index_t> pivots;
     naming_members([&] { R->insert(what, in_place ? nullptr : &made, pivots, changed.flag); });
-    changed.flag = in_place && carried;  // until right-hand sides are those of the members
-    if (carried) carried->settle(pivots);
     changed.flag = false;
     tell(pivots, told);
     const auto fails = [](index_t pivot) { return pivot >= 0; };
     const bool failed = std::any_of(pivots.begin(), pivots.end(), fails);
     const bool all = std::all_of(pivots.begin(), pivots.end(), fails);
+    if (failed && check) return value;
+    changed.flag = in_place && carried;  // until right-hand sides are those of the members
+    if (carried) carried->settle(pivots);
+    changed.flag = false;
     const SEXP names = failed && all ? field(modified, Field::dimnames) : SEXP(dimnames[failed]);
-    if (!failed || !check) settle(modified, *R, std::move(made), size, names);
+    settle(modified, *R, std::move(made), size, names);
     return value;
   });
 }

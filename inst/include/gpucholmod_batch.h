@@ -65,12 +65,12 @@ typedef struct gpucholmod_batch_insertion {
 
 /* Adds rows and columns to every A; pivots and the code are as of gpucholmod_batch_update(). A batch that has no room
  * for them grows; on a GPU, one whose order and capacity were at most 1,024 does not grow beyond that,
- * which is GPUCHOLMOD_BAD_ARGUMENT. Rows of z that a member has not are 0 then. */
+ * which is GPUCHOLMOD_BAD_ARGUMENT. Rows of z that a member does not have become 0. */
 int gpucholmod_batch_insert(gpucholmod_batch *batch, const gpucholmod_batch_insertion *what, ptrdiff_t *pivots,
                             gpucholmod_status *status);
 
 /* Deletes p rows and columns of every A; rows: their numbers, from 0, ascending: p, the same for all members, or
- * p count. sides: z is n x m count, of which the first n - p rows become those of the new factors; Y does not count;
+ * p count. sides: z is n x m count, of which the first n - p rows become those of the new factors; Y is not read;
  * NULL: none. */
 int gpucholmod_batch_delete(gpucholmod_batch *batch, ptrdiff_t p, const ptrdiff_t *rows, ptrdiff_t rows_count,
                             const gpucholmod_right_sides *sides, gpucholmod_status *status);

@@ -61,8 +61,8 @@ class ColumnsOfV {
   const double* given() const { return given_.data(); }
   const std::vector<ScaledColumn>* scaled() const { return scaled_; }
   bool on_gpu() const { return given_.on_gpu(); }
-  /// Returns how many of the rows before the last of V (n x k), in whole blocks, have zeros alone: 0 where V is in the
-  /// memory of a GPU.
+  /// Returns how many rows at the top of V (n x k) have zeros alone, in whole blocks, the last row not counted; 0 if V
+  /// is in the memory of a GPU.
   template <index_t block>
   index_t rows_of_zeros(index_t n, index_t k) const {
     if (on_gpu() || n == 0) return 0;
@@ -77,7 +77,7 @@ class ColumnsOfV {
   }
 
  private:
-  /// By all bits but signs, of many numbers at once.
+  /// Returns true if `count` numbers are zeros. Looks at all bits but the signs, of many numbers at once.
   template <index_t count>
   static bool are_zeros(const double* numbers) {
     std::uint64_t bits[count], all = 0;

@@ -21,7 +21,7 @@ constexpr index_t worth_a_look = 4096;
 /// holds such a number.
 template <class T, class Storage>
 bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made,
-                    const Poll& poll, Work& work) {
+                    const Poll& poll, std::atomic<bool>& begun, Work& work) {
   const auto look_ahead = [&](double largest) {
     return prospect<T, typename Storage::Computed>(R.range(), largest, task.added(), task.removed, task.scale);
   };
@@ -46,7 +46,7 @@ bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::uniq
   sweep.finish(work);
   if (work.pivot >= 0) return true;
   other->set_range(ahead.range);
-  R.replace(std::move(other), made);
+  R.replace(std::move(other), made, begun);
   return true;
 }
 
@@ -75,7 +75,9 @@ bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::uniq
 ///   divided(e), scaled(by)   a second factor, R / 2^e to be computed with, and `by` R as a result
 ///   multiply(by)          the same of a result in place
 ///   settle_range()        looks at a result that may have come near the ends of the range
-///   replace(other, made)  what is in `other` becomes *made, or, where `made` is null, this factor
+///   replace(other, made, begun)
+///                         what is in `other` becomes *made, or, where `made` is null, this factor. `begun` becomes
+///                         true before anything that may throw and leave this factor half modified
 ///
 /// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, for
 /// a new one, and where the storage wants one. In place, whether R can be modified is found out beforehand.
@@ -85,7 +87,8 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
   const index_t n = R.order(), k = task.k;
   Work work;
   if constexpr (Storage::looks)
-    if (n * k >= (V.on_gpu() ? 1 : worth_a_look) && modify_at_once<T>(R, V, task, made, poll, work)) return work;
+    if (n * k >= (V.on_gpu() ? 1 : worth_a_look) && modify_at_once<T>(R, V, task, made, poll, begun, work))
+      return work;
   const double largest = largest_in_V<T>(V.view(n, k));
   work = {};
   std::unique_ptr<Storage> other;
@@ -96,7 +99,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
       other = R.scaled(task.scale);
       return index_t(-1);
     });
-    R.replace(std::move(other), made);
+    R.replace(std::move(other), made, begun);
     return work;
   }
   const auto look_ahead = [&] {
@@ -112,7 +115,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
   const Clock clock;
   const auto finish = [&] {
     work.seconds = clock.seconds();
-    sweep.finish(work);  // may throw; what follows does not
+    sweep.finish(work);  // may throw
   };
   if (!made && !careful) {
     other = sweep.second_if_room([&] { return R.another(); });
@@ -137,7 +140,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
   });
   finish();
   work.unscaled_z = ahead.rescale;
-  if (work.pivot < 0) R.replace(std::move(other), made);
+  if (work.pivot < 0) R.replace(std::move(other), made, begun);
   return work;
 }
 

@@ -66,7 +66,7 @@ class SidesOfMembers : NotCopied {
     double* const sums = rss_.empty() ? nullptr : rss_.data();
     sides_ = {columns / count, z_.data(), Y_.data(), sums, new_z_.data(), sums};
   }
-  /// f(), where there are right-hand sides, with errors of the caller's arguments.
+  /// Calls f() if there are right-hand sides; its errors name the caller's arguments.
   template <class F>
   void checked(F&& f, const char* name_of_Y) {
     if (given_) renaming("z", "sides->z", [&] { renaming(name_of_Y, "sides->Y", f); });

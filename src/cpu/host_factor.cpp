@@ -216,7 +216,7 @@ class HostFactor : public HeldFactor {
     for (index_t j = 0; j < n_; ++j) require_normal(view()(j, j), j);
     look();
   }
-  void replace(std::unique_ptr<HostFactor> other, std::unique_ptr<HeldFactor>* made) {
+  void replace(std::unique_ptr<HostFactor> other, std::unique_ptr<HeldFactor>* made, std::atomic<bool>&) {
     if (made) *made = std::move(other);
     else take(*other);
   }
@@ -276,7 +276,7 @@ class HostFactor : public HeldFactor {
     if (e != 0) store_factor(other->view(), Uplo::upper, std::scalbn(1.0, e), other->own());
     settle(*other);
     if (careful) other->settle_range();
-    replace(std::move(other), made);
+    replace(std::move(other), made, elsewhere);
     return -1;
   }
 

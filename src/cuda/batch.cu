@@ -51,7 +51,7 @@ class Batch : public BatchPasses<T> {
     work.device = device_name();
     if (made) made->reset();
     const index_t sides = task.sides.m;
-    if (n_ * b_ == 0 || (task.k == 0 && !task.scale && sides == 0)) {
+    if (n_ * b_ == 0 || (task.k == 0 && !task.scale)) {
       for (index_t m = 0; m < b_; ++m) cpu::pass_through(task, n_, m);
       if (made) *made = duplicate();
       return work;

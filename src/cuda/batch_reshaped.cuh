@@ -107,7 +107,7 @@ class QueuedInsertion : NotCopied {
  private:
   cudaStream_t stream() const { return context_.stream(); }
   index_t m() const { return what_.sides.m; }
-  /// Sends numbers, and waits: others may take the same way next.
+  /// Waits until the page-locked memory is free, and sends numbers through it.
   void send_sides(const double* from, const PoolBuffer<double>& to) const {
     if (m() == 0) return;
     check(cudaStreamSynchronize(stream()), "wait for right-hand sides");

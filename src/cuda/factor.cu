@@ -108,9 +108,9 @@ class Factor : public ReshapedStorage<T> {
     return task.removed == 0 && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal());
   }
 
-  /// Where more than a quarter of R's rows lies above the first number of V, these stay, as far as they are whole
-  /// strips. A second factor is wanted wherever there is room, as nothing is quicker than to write to another one: what
-  /// does not stay comes back from there.
+  /// If more than a quarter of the rows lie above the first number of V, the whole strips of them are left as they are.
+  /// A second factor is wanted wherever there is room, as nothing is quicker than to write to another one; the part
+  /// that changes is copied back from there.
   class Sweep : NotCopied {
    public:
     Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)
@@ -172,9 +172,9 @@ class Factor : public ReshapedStorage<T> {
     bool is_update_, in_place_ = false;
     int e_;
     RightHandSideView right_;
-    index_t first_;  ///< row that may change, of a strip
-    Layout layout_;  ///< of these, and the task
-    Task task_;
+    index_t first_;  ///< the first row that may change: it begins a strip
+    Layout layout_;  ///< of the rows from there on
+    Task task_;      ///< for these rows
     Modification<T> modification_;
   };
   Sweep sweep(const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look = false) const {
@@ -198,11 +198,12 @@ class Factor : public ReshapedStorage<T> {
   }
   void multiply(double by) { scale_factor<T>(R(), by, R(), Scaled::result, context_); }
   void settle_range() {}
-  void replace(std::unique_ptr<Factor> other, std::unique_ptr<HeldFactor>* made) {
+  void replace(std::unique_ptr<Factor> other, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun) {
     if (made) {
       *made = std::move(other);
       return;
     }
+    begun = begun || other->missing_ > 0;
     most_ = other->most_;
     if (other->missing_ == 0) return dR_.swap(other->dR_);
     const Placed<T> from = other->here().behind(other->missing_), to = here().behind(other->missing_);
@@ -255,7 +256,8 @@ class Factor : public ReshapedStorage<T> {
     return made;
   }
 
-  index_t missing_ = 0;  ///< first rows that this one has not, which is to become a part of another
+  /// Rows at the top that were not written, as this factor only holds what is to be copied into another one.
+  index_t missing_ = 0;
 };
 
 template <class T, class S>

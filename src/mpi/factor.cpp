@@ -183,7 +183,7 @@ class Shared : public SharedStorage<T> {
     look_here();
   }
 
-  void replace(std::unique_ptr<Shared> other, std::unique_ptr<HeldFactor>* made) {
+  void replace(std::unique_ptr<Shared> other, std::unique_ptr<HeldFactor>* made, std::atomic<bool>&) {
     other->range_.most = std::min(other->range_.most, double(std::numeric_limits<T>::max()));
     other->least_ = least_;
     other->set_number();
@@ -249,7 +249,8 @@ class Shared : public SharedStorage<T> {
       if (e != 0 || on_gpu()) other->copy_columns(out, other->columns_, std::scalbn(1.0, e), Result::yes);
       return -1;
     });
-    if (pivot < 0) replace(std::move(other), made);
+    std::atomic<bool> half{false};  // no more than a pointer changes
+    if (pivot < 0) replace(std::move(other), made, half);
     return pivot;
   }
 

@@ -109,6 +109,9 @@ at_each_home("members that stay keep theirs, and orders may differ", {
   expect_equal(less$z[, , 11], rbind(choldelete_gpu(p$f[[11]], 1, z = p$z[, , 11])$z, 0))
   all <- cholinsert_gpu(p$f, replace(X, 4 * 1:b, 0), z = p$z, b = new, check = FALSE)
   expect_identical(all$z, p$z)
+  named <- matrix(p$z[, 1, ], 3L, dimnames = list(letters[1:3], NULL))
+  stays <- cholinsert_gpu(p$f, replace(X, 4 * 1:b, 0), z = named, b = rep(1, b), check = FALSE)
+  expect_identical(stays$z, named)
   expect_identical(dim(all$R), c(3L, 3L, b))
 })
 

@@ -139,9 +139,8 @@ GPUCHOLMOD_HOST_DEVICE void append_rows(const Team& team, const BatchRows<T>& of
     return i < order ? C[i + index_t(j - order) * of.n] : corner[i - order + (j - order) * of.p];
   });
   team.threads([&](int thread) {
-    for (int at = thread; at < made * of.sides; at += team.size()) {
-      const int i = at % made;
-      const index_t side = member * of.sides + at / made;
+    for (index_t at = thread; at < index_t(made) * of.sides; at += team.size()) {
+      const index_t i = at % made, side = member * of.sides + at / made;
       of.made_z[side * (of.n + of.p) + i] = i < order ? of.z[side * of.n + i] : of.rest[side * of.p + i - order];
     }
   });
