@@ -43,7 +43,8 @@ class ReshapedSides {
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchInsertion& what);
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchRemoval& what);
 
-  /// Finds the sums, and fills up new_z, when the change is done. Members with a pivot, of which there are none where rows go, keep what they had.
+  /// Finds the sums, and fills up new_z, when the change is done. Members with a pivot, of which there are none where
+  /// rows go, keep what they had.
   void settle(const std::vector<index_t>& pivots) const;
 
  private:
