@@ -173,7 +173,8 @@ keep_dim <- function(x, like) {
 require_factor_shape <- function(R, argument = "R") {
   d <- dim(R)
   if (length(d) != 2L || d[1L] != d[2L]) {
-    stop_gpucholmod("not_square", sprintf("'%s' must be a square matrix", argument),
+    hint <- if (length(d) == 3L && d[1L] == d[2L]) sprintf("; chol_batch(%s) makes a batch of many", argument)
+    stop_gpucholmod("not_square", paste0(sprintf("'%s' must be a square matrix", argument), hint),
                     list(nrow = if (length(d)) d[1L] else length(R), ncol = if (length(d) > 1L) d[2L] else NA_integer_))
   }
 }
@@ -188,6 +189,10 @@ stop_not_numeric <- function(x, argument) {
     sprintf(": that is no factor; chol(%s) gives one", argument)
   } else if (of("Matrix") || is.data.frame(x)) {
     "; convert it with as.matrix() first"
+  } else if (argument == "R" && inherits(x, "chol_batch")) {
+    "; R[[i]] is the factor of member i"
+  } else if (argument == "R" && is.list(x) && !is.object(x)) {
+    "; chol_batch(R) makes a batch of many"
   }
   stop_gpucholmod("not_numeric", paste0(sprintf("'%s' must be a numeric matrix, not %s", argument, type), hint),
                   list(argument = argument, type = type))

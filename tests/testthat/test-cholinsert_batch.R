@@ -152,3 +152,13 @@ test_that("bad arguments are told, and nothing is changed", {
   free(f)
   expect_error(cholinsert_gpu(f, x), class = "gpucholmod_invalid_factor")
 })
+
+test_that("functions of one factor tell what to do with many", {
+  R <- array(diag(2), c(2, 2, 3))
+  expect_error(cholinsert_gpu(R, c(0, 0, 1)), "chol_batch(R) makes a batch", fixed = TRUE,
+               class = "gpucholmod_not_square")
+  expect_error(choldelete_gpu(list(diag(2)), 1), "chol_batch(R) makes a batch", fixed = TRUE,
+               class = "gpucholmod_not_numeric")
+  expect_error(cholshift_gpu(chol_batch(R), 1, 2), "R[[i]] is the factor of member i", fixed = TRUE,
+               class = "gpucholmod_not_numeric")
+})
