@@ -66,6 +66,13 @@
 #' choldelete_gpu(f, 1, in_place = TRUE)
 #' all.equal(f[[3]], chol(covariance(x[-1, 3], x[-1, 3])))
 #'
+#' # a point that the second process has already
+#' new <- sapply(1:3, function(m) covariance(x[-1, m], 0.5)[c(1:4, 4)])
+#' new[, 2] <- covariance(x[c(2:5, 5), 2], x[5, 2])
+#' done <- cholinsert_gpu(f, new, check = FALSE)
+#' done$pivot
+#' orders(done$R)
+#'
 #' # three least squares fits get a variable each, and their coefficients and residuals
 #' x <- array(rnorm(120), c(10, 4, 3))
 #' y <- matrix(rnorm(30), 10)
@@ -76,13 +83,6 @@
 #' done <- cholinsert_gpu(fits, products(1:4, x[, 4, ]), z = z, b = products(4, y), rss = rss)
 #' all.equal(solve_back(done$R, done$z)[, 2], unname(lm.fit(x[, , 2], y[, 2])$coefficients))
 #' all.equal(done$rss[2], sum(lm.fit(x[, , 2], y[, 2])$residuals^2))
-#'
-#' # a point that the second process has already
-#' new <- sapply(1:3, function(m) covariance(x[-1, m], 0.5)[c(1:4, 4)])
-#' new[, 2] <- covariance(x[c(2:5, 5), 2], x[5, 2])
-#' done <- cholinsert_gpu(f, new, check = FALSE)
-#' done$pivot
-#' orders(done$R)
 #' @concept Gaussian process
 #' @concept Bayesian optimisation
 #' @concept many small matrices
