@@ -28,9 +28,10 @@
 #'   \eqn{p \times b}{p x b} matrix of numbers, a column for each member.
 #' @param ... Must be empty.
 #' @param z Right-hand sides that get or lose rows along with the factors, where \eqn{R'z = b}: an
-#'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes. On a GPU,
-#'   `choldelete_gpu()` takes them only if the new order and \eqn{m} are at most 1,024 together, or if the order or
-#'   capacity of the batch is above that.
+#'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes. All
+#'   its numbers must be finite, also those of rows that a member does not have. On a GPU, `choldelete_gpu()` takes `z`
+#'   only if the new order and \eqn{m} are at most 1,024 together, or if the order or capacity of the batch is above
+#'   that.
 #' @param b The new rows of the right-hand sides: a \eqn{p \times m \times b}{p x m x b} array, or in a form that
 #'   [cholupdate_batch()] takes for `y`. A vector has a number for each member if \eqn{p = 1}.
 #' @param rss Residual sums of squares, one for each column of `z`, as for [cholinsert_gpu()].

@@ -68,8 +68,13 @@ class SidesOfCall {
     require_rows("z", Rf_xlength(part(0)), n * m * b);
     const bool sums = part(2) != R_NilValue, y = part(1) != R_NilValue;
     if (y) require_rows("y", Rf_xlength(part(1)), k * m * b);
-    sides_ = {m,           REAL(part(0)), y ? REAL(part(1)) : nullptr, sums ? REAL(part(2)) : nullptr,
-              REAL(z_), sums ? REAL(rss_) : nullptr};
+    sides_.m = m;
+    sides_.z = REAL(part(0));
+    if (y) sides_.Y = REAL(part(1));
+    sides_.new_z = REAL(z_);
+    if (!sums) return;
+    sides_.rss = REAL(part(2));
+    sides_.new_rss = REAL(rss_);
   }
   /// Returns true if there are any.
   bool is_there() const { return given_ != R_NilValue; }

@@ -70,8 +70,8 @@ int gpucholmod_batch_insert(gpucholmod_batch *batch, const gpucholmod_batch_inse
                             gpucholmod_status *status);
 
 /* Deletes p rows and columns of every A; rows: their numbers, from 0, ascending: p, the same for all members, or
- * p count. sides: z is n x m count, of which the first n - p rows become those of the new factors; Y is not read;
- * NULL: none. */
+ * p count. sides: z is n x m count; its first n - p rows become those of the new factors, 0 where a member does not
+ * have them. Y is not read. NULL: none. */
 int gpucholmod_batch_delete(gpucholmod_batch *batch, ptrdiff_t p, const ptrdiff_t *rows, ptrdiff_t rows_count,
                             const gpucholmod_right_sides *sides, gpucholmod_status *status);
 

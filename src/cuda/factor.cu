@@ -131,7 +131,10 @@ class Factor : public ReshapedStorage<T> {
     }
     index_t run(const Factor& from, Factor* to, std::atomic<bool>* begun, Work&) {
       T* const out = to ? to->here().behind(first_).data : nullptr;
-      if (to && to != &from) in_place_ ? void(to->missing_ = first_) : from.copy_rows(first_, *to);
+      if (to && to != &from) {
+        if (in_place_) to->missing_ = first_;
+        else from.copy_rows(first_, *to);
+      }
       const index_t pivot = modification_.run(from.here().behind(first_).data, out, task_.n, begun);
       // No pivot of an update can fail but one that is too large.
       if (pivot >= 0 && is_update_) throw overflow(first_ + pivot, first_ + pivot);
@@ -169,7 +172,8 @@ class Factor : public ReshapedStorage<T> {
     }
 
     const Factor& R_;
-    bool is_update_, in_place_ = false;
+    bool is_update_;
+    bool in_place_ = false;  ///< what is written to a second factor is copied back
     int e_;
     RightHandSideView right_;
     index_t first_;  ///< the first row that may change: it begins a strip

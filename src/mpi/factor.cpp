@@ -249,8 +249,8 @@ class Shared : public SharedStorage<T> {
       if (e != 0 || on_gpu()) other->copy_columns(out, other->columns_, std::scalbn(1.0, e), Result::yes);
       return -1;
     });
-    std::atomic<bool> half{false};  // no more than a pointer changes
-    if (pivot < 0) replace(std::move(other), made, half);
+    std::atomic<bool> elsewhere{false};  // stays so: this replace() cannot throw
+    if (pivot < 0) replace(std::move(other), made, elsewhere);
     return pivot;
   }
 

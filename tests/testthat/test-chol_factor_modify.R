@@ -170,10 +170,10 @@ at_each_home("a downdate that cannot be done names the pivot, and leaves what wa
     v[at] <- 1.5 * sqrt(crossprod(R)[at, at])
     for (k in c(1, 20, 70)) {
       V <- cbind(v, matrix(0, 300, k - 1))
-      V[1, ] <- V[1, ] + 1e-3  # no rows of the factor stay
       for (method in methods) {
         f <- keep(R)
-        run <- function(...) cholupdate_gpu(f, V, downdate = TRUE, method = method, ...)
+        columns <- V
+        run <- function(...) cholupdate_gpu(f, columns, downdate = TRUE, method = method, ...)
         what <- paste(at, k, method)
         # a new factor
         error <- expect_error(run(), class = "gpucholmod_not_positive_definite")
@@ -193,6 +193,8 @@ at_each_home("a downdate that cannot be done names the pivot, and leaves what wa
           error <- expect_error(run(in_place = TRUE, keep_intact = FALSE), class = "gpucholmod_not_positive_definite")
           expect_identical(error$pivot, as.integer(at), label = what)
           expect_same(as.matrix(f), R, what)
+          columns[1, ] <- columns[1, ] + 1e-3  # no rows stay: the memory below is that of whole factors
+          expect_error(run(in_place = TRUE, keep_intact = FALSE), class = "gpucholmod_not_positive_definite")
           spare <- f$bytes * if (k == 70) 2 else 1
           no_room <- cholupdate_control(device_memory = last_cholupdate()$device_bytes_peak - spare)
         }
