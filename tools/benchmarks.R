@@ -1,9 +1,10 @@
 # Runs every script and program of inst/bench in its smallest form, so that a change which breaks one is noticed.
 #
-#   Rscript tools/benchmarks.R [--build=DIR] [--cuda=DIR]
+#   Rscript tools/benchmarks.R [--build=DIR] [--cuda=DIR] [--objects=DIR]
 #
 # --build names a build folder of tools/library.mk, in which the core is built unless it is built already. --cuda names
-# the CUDA toolkit; without it devices.cpp is compiled and not linked. The scripts measure the package that R finds.
+# the CUDA toolkit; without it devices.cpp is compiled and not linked. --objects names a folder in which
+# R CMD INSTALL has left the objects of the core with CUDA; without it they are compiled. The scripts measure the package that R finds.
 # HYHOUND and GUANAQO, in the environment, name the folders of the sources of these libraries.
 #
 # A run passes if it exits without an error and if stored_measurements() reads the files that the run was told to write.
@@ -26,6 +27,7 @@ given <- function(name, default) {
 }
 build <- given("build", tempfile("build"))
 cuda <- given("cuda", NULL)
+objects <- given("objects", NULL)
 
 have <- function(...) all(nzchar(Sys.which(c(...))))
 # What a run may need. (process_info() would begin MPI in this process, which mpirun could not be started from then.)
@@ -59,7 +61,8 @@ eigen <- shQuote(paste0("EIGEN=", system.file("include", package = "RcppEigen"))
 use_build <- shQuote(paste0("--build=", build))
 mpirun <- paste("mpirun", if (Sys.info()[["effective_user"]] == "root") "--allow-run-as-root",
                 "--oversubscribe --bind-to none --mca btl self,vader --mca plm isolated -np 2")
-devices <- make("-C", shQuote(file.path(root, "tests", "core")))
+devices <- make("-C", shQuote(file.path(root, "tests", "core")),
+                if (!is.null(objects)) shQuote(paste0("LIBRARY=", objects)))
 hyhound <- sprintf("--hyhound=%s --guanaqo=%s", shQuote(Sys.getenv("HYHOUND")), shQuote(Sys.getenv("GUANAQO")))
 
 # Those that compile the core come one after the other, in this order: they build it in one folder.

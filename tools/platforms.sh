@@ -4,15 +4,16 @@
 #
 #   sh tools/platforms.sh [clang] [arm64] [mingw] [whole]     without a name: all three
 #
-#   clang   the core (what tools/library.mk has) and its tests, by clang; random calls of the C interface for a minute,
-#           by its libFuzzer, under sanitizers (tests/fuzz)
+#   clang   the core (what tools/library.mk has), compiled by clang with sanitizers: random calls of the C interface for
+#           a minute, by its libFuzzer (tests/fuzz), and the core's tests
 #   arm64   the same, cross-compiled by GCC for 64-bit Arm and run by qemu, which is slow
 #   mingw   the package's C++ as src/Makevars.win has it, compiled by mingw-w64 and linked with nothing but names of R, BLAS and LAPACK
 #
 # Some of the core's tests are enough to see that a platform has not been broken, and are what .ci/run has time for. `whole` takes an
 # hour or two, and adds:
 #
-#   clang   all of the core's tests, by the newest clang that is there too; the R package by clang, and its R tests
+#   clang   all of the core's tests without sanitizers, by the newest clang that is there too; the R package by clang,
+#           and its R tests
 #   arm64   all of the core's tests, without contraction to fma and with it
 #   mingw   the core's tests but for those of files and of fork(), under Wine: without AVX, as they are on Windows by default, and with it
 #
@@ -145,13 +146,22 @@ clang_r_package() {
 on_clang() {
   stage "what is needed by clang"
   install_missing r-base-dev RcppEigen gtest clang fuzzer
-  tests=$(quick_or_whole "$quick_tests" "")
-  for compiler in clang++ $(quick_or_whole "" "$(newest_clang)"); do
-    core_tests "$("$compiler" --version | sed -n '1s/.*clang version \([0-9]*\).*/clang \1/p')" "" "$(quick_or_whole "$quick" '*')" \
-      CXX="$compiler" CXXFLAGS="$flags -ffp-contract=off" ${tests:+TESTS="$tests"}
-  done
   fuzzing
-  [ -z "$whole" ] || { install_missing Rcpp Matrix testthat cli knitr rmarkdown; clang_r_package; }
+  if [ -z "$whole" ]; then
+    clang_core_tests clang++ "$quick" TESTS="$quick_tests" \
+      LIBRARY="$root/tests/fuzz/build" LDFLAGS=-fsanitize=address,undefined
+    return 0
+  fi
+  for compiler in clang++ $(newest_clang); do clang_core_tests "$compiler" '*'; done
+  install_missing Rcpp Matrix testthat cli knitr rmarkdown
+  clang_r_package
+}
+
+clang_core_tests() { # $1 compiler, $2 filter, further arguments for make
+  compiler=$1 filter=$2
+  shift 2
+  core_tests "$("$compiler" --version | sed -n '1s/.*clang version \([0-9]*\).*/clang \1/p')" "" "$filter" \
+    CXX="$compiler" CXXFLAGS="$flags -ffp-contract=off" "$@"
 }
 
 # clang++-19 and the like, if there is one beside clang++.

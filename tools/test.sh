@@ -1,13 +1,14 @@
 #!/bin/sh
 # Installs what is missing, and runs every test there is:
 #
-#   core           the core's own C++ tests (tests/core), plain and under sanitizers; the GPU's are compiled
+#   library        the core as a library for programs without R (tools/library.mk)
+#   core           the core's own C++ tests (tests/core), on the library and under sanitizers
 #   configure      configure and cleanup, with and without nvcc (tests/configure.sh)
 #   testthat       the R tests on the package built for the CPU alone, and, where nvcc is found, built with CUDA: without a GPU
-#                  those files alone that R CMD check does not run whole, or for which that matters
+#                  those files alone that R CMD check does not run whole, or for which that matters. The GPU's own tests
+#                  are compiled with the latter
 #   C interface    a package that uses it (tests/client) is checked, and tests/client.R run, on the package built for the CPU
-#   library        the core as a library for programs without R (tools/library.mk): tests/library.c, tests/library.cpp,
-#                  and in Octave tests/octave*.m
+#   programs       that use the library: tests/library.c, tests/library.cpp, and in Octave tests/octave*.m
 #   Python         the Python package (inst/python), installed by pip: tests/python, with that library
 #   benchmarks     every script and program of inst/bench runs in its smallest form (tools/benchmarks.R)
 #   README         README.md is what README.Rmd gives
@@ -19,6 +20,8 @@
 #
 #   GPUCHOLMOD_REQUIRE_NVCC=1   fail where there is no nvcc, instead of leaving out the build with CUDA
 #   GPUCHOLMOD_REQUIRE_GPU=1    fail where there is no GPU, instead of skipping its tests
+#   GPUCHOLMOD_CUDA_ARCH        the architectures to compile for, as for configure; R CMD check compiles for 90-real by default
+#   GPUCHOLMOD_CHECK_ARCH       others for R CMD check
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -40,11 +43,22 @@ core_tests() { # $1 name, further arguments for make
   count_core "$status" "core, $name"
 }
 
+# Compiled once, in $scratch/library/build, for the core's tests, the programs, Python and the benchmarks.
+library() {
+  stage "library"
+  status=0
+  mkdir "$scratch/library"
+  eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
+  make -s -f "$root/tools/library.mk" -j "$jobs" install octave BUILD="$scratch/library/build" PREFIX="$scratch/library" EIGEN="$eigen" \
+    CXXFLAGS="-O2 -Wall -Wextra -Werror" >"$scratch/log" 2>&1 || status=$?
+  count_one "$status" "$scratch/log" library
+}
+
 # The GPU's own tests can be compiled without a GPU; `make check-cuda` runs them where there is one.
 core_cuda() {
   stage "core, compilation of the GPU's tests"
   status=0
-  make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" >"$scratch/core" 2>&1 || status=$?
+  make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" LIBRARY="$scratch/gpucholmod/src" >"$scratch/core" 2>&1 || status=$?
   count_one "$status" "$scratch/core" "core, compilation of the GPU's tests"
 }
 
@@ -74,12 +88,14 @@ build_tarball() {
   echo "built $(basename "$tarball")"
 }
 
-# Installs the tarball into a library of its own.
+# Installs what is in the tarball into a library of its own. The objects stay in $scratch/gpucholmod/src.
 install_tarball() { # $1 name, $2 the library, $3 yes or no: with CUDA
   stage "installation, $1"
   mkdir "$2"
+  rm -rf "$scratch/gpucholmod"
+  tar -xzf "$tarball" -C "$scratch"
   status=0
-  R CMD INSTALL --library="$2" --configure-args="--with-cuda=$3" "$tarball" >"$scratch/install" 2>&1 || status=$?
+  R CMD INSTALL --library="$2" --configure-args="--with-cuda=$3" "$scratch/gpucholmod" >"$scratch/install" 2>&1 || status=$?
   grep '^configure:' "$scratch/install" || :
   count_one "$status" "$scratch/install" "installation, $1"
 }
@@ -96,15 +112,12 @@ c_interface() { # $1 the library
   count_one "$status" "$scratch/client/log" "C interface"
 }
 
-library_without_r() {
-  stage "library"
+programs() {
+  stage "programs"
   status=0
   at="$scratch/library"
-  mkdir "$at"
   (
-    eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
-    make -s -f "$root/tools/library.mk" -j "$jobs" install octave BUILD="$at/build" PREFIX="$at" EIGEN="$eigen" &&
-      cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm \
+    cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm \
         -o "$at/shared" && "$at/shared" &&
       cc -std=c99 "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.a" -llapack -lblas -lpthread -lstdc++ -lm -o "$at/static" &&
       "$at/static" &&
@@ -116,10 +129,10 @@ library_without_r() {
       done
   ) >"$at/log" 2>&1 || status=$?
   grep -E '^(Octave|C\+\+)' "$at/log" || :
-  count_one "$status" "$at/log" "library"
+  count_one "$status" "$at/log" "programs"
 }
 
-# After `library`, which installs the library. pip leaves what it builds in the sources: therefore a copy of them.
+# pip leaves what it builds in the sources: therefore a copy of them.
 python_package() {
   stage "Python"
   status=0
@@ -136,14 +149,13 @@ python_package() {
   count_last_line "$status" "$at/log" Python
 }
 
-# After `library`, which leaves the core built, and, if there is nvcc, after the compilation of the GPU's tests.
+# If there is nvcc, after the installation with CUDA, which leaves the core built.
 benchmarks() { # $1 the library
   stage "benchmarks"
   status=0
   cuda=$(cuda_home)
-  (cd "$root" &&
-    R_LIBS="$1${R_LIBS:+:$R_LIBS}" Rscript tools/benchmarks.R "--build=$scratch/library/build" ${cuda:+"--cuda=$cuda"}) \
-    >"$scratch/benchmarks" 2>&1 || status=$?
+  (cd "$root" && R_LIBS="$1${R_LIBS:+:$R_LIBS}" Rscript tools/benchmarks.R "--build=$scratch/library/build" \
+    ${cuda:+"--cuda=$cuda" "--objects=$scratch/gpucholmod/src"}) >"$scratch/benchmarks" 2>&1 || status=$?
   grep '^skipped' "$scratch/benchmarks" || :
   count_last_line "$status" "$scratch/benchmarks" benchmarks
 }
@@ -182,7 +194,7 @@ check_tarball() {
     cd "$scratch"
     if have_nvcc; then most=12; else most=8; fi
     _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false _R_CHECK_PKG_SIZES_THRESHOLD_=$most \
-      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CUDA_ARCH:-90-real}" GPUCHOLMOD_MPI=no R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
+      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CHECK_ARCH:-${GPUCHOLMOD_CUDA_ARCH:-90-real}}" GPUCHOLMOD_MPI=no R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
       R CMD check --as-cran --no-manual --install-args=--strip "$tarball" >"$scratch/check" 2>&1
   ) && grep -q '^Status: OK$' "$scratch/check" || status=1
   for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
@@ -199,9 +211,9 @@ install_missing r-base-dev Rcpp RcppEigen Matrix mgcv cli knitr rmarkdown testth
 jobs=$(getconf _NPROCESSORS_ONLN)
 export MAKEFLAGS="${MAKEFLAGS:--j$jobs}"
 
-core_tests plain
+library
+core_tests plain LIBRARY="$scratch/library/build"
 core_tests "address and undefined-behaviour sanitizers" SANITIZE=address,undefined
-if have_nvcc; then core_cuda; fi
 configure_tests
 through_ccache
 build_tarball
@@ -209,6 +221,7 @@ install_tarball "for the CPU alone" "$scratch/cpu" no
 r_tests "built for the CPU alone" "$scratch/cpu"
 if have_nvcc; then
   install_tarball "with CUDA" "$scratch/cuda" yes
+  core_cuda
   # Without a GPU R CMD check runs the others, on such a package.
   r_tests "built with CUDA" "$scratch/cuda" 'test-(conditions|control|cuda|factor_file_modify|gpu_info|interrupt|processes|progress)'
 elif [ -n "${GPUCHOLMOD_REQUIRE_NVCC:-}" ]; then
@@ -217,7 +230,7 @@ else
   count 0 0 1 "built with CUDA: nvcc was not found"
 fi
 c_interface "$scratch/cpu"
-library_without_r
+programs
 python_package
 benchmarks "$scratch/cpu"
 readme
