@@ -20,8 +20,8 @@
 #
 #   GPUCHOLMOD_REQUIRE_NVCC=1   fail where there is no nvcc, instead of leaving out the build with CUDA
 #   GPUCHOLMOD_REQUIRE_GPU=1    fail where there is no GPU, instead of skipping its tests
-#   GPUCHOLMOD_CUDA_ARCH        the architectures to compile for, as for configure; R CMD check compiles for 90-real by default
-#   GPUCHOLMOD_CHECK_ARCH       others for R CMD check
+#   GPUCHOLMOD_CUDA_ARCH        the architectures to compile for, as for configure
+#   GPUCHOLMOD_CHECK_ARCH       those that R CMD check compiles for: without it the same, or else 90-real
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -49,8 +49,8 @@ library() {
   status=0
   mkdir "$scratch/library"
   eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
-  make -s -f "$root/tools/library.mk" -j "$jobs" install octave BUILD="$scratch/library/build" PREFIX="$scratch/library" EIGEN="$eigen" \
-    CXXFLAGS="-O2 -Wall -Wextra -Werror" >"$scratch/log" 2>&1 || status=$?
+  make -s -f "$root/tools/library.mk" -j "$jobs" install octave EIGEN="$eigen" \
+    BUILD="$scratch/library/build" PREFIX="$scratch/library" CXXFLAGS="-O2 -Wall -Wextra -Werror" >"$scratch/log" 2>&1 || status=$?
   count_one "$status" "$scratch/log" library
 }
 
@@ -58,7 +58,8 @@ library() {
 core_cuda() {
   stage "core, compilation of the GPU's tests"
   status=0
-  make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" LIBRARY="$scratch/gpucholmod/src" >"$scratch/core" 2>&1 || status=$?
+  make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" \
+    LIBRARY="$scratch/gpucholmod/src" >"$scratch/core" 2>&1 || status=$?
   count_one "$status" "$scratch/core" "core, compilation of the GPU's tests"
 }
 
@@ -95,7 +96,8 @@ install_tarball() { # $1 name, $2 the library, $3 yes or no: with CUDA
   rm -rf "$scratch/gpucholmod"
   tar -xzf "$tarball" -C "$scratch"
   status=0
-  R CMD INSTALL --library="$2" --configure-args="--with-cuda=$3" "$scratch/gpucholmod" >"$scratch/install" 2>&1 || status=$?
+  R CMD INSTALL --library="$2" --configure-args="--with-cuda=$3" "$scratch/gpucholmod" \
+    >"$scratch/install" 2>&1 || status=$?
   grep '^configure:' "$scratch/install" || :
   count_one "$status" "$scratch/install" "installation, $1"
 }
@@ -117,8 +119,8 @@ programs() {
   status=0
   at="$scratch/library"
   (
-    cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.so" -Wl,-rpath,"$at/lib" -lm \
-        -o "$at/shared" && "$at/shared" &&
+    cc -std=c99 -Wall -Wextra -Werror -pedantic "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.so" \
+        -Wl,-rpath,"$at/lib" -lm -o "$at/shared" && "$at/shared" &&
       cc -std=c99 "$root/tests/library.c" -I"$at/include" "$at/lib/libgpucholmod.a" -llapack -lblas -lpthread -lstdc++ -lm -o "$at/static" &&
       "$at/static" &&
       for standard in c++17 c++20; do
@@ -194,7 +196,8 @@ check_tarball() {
     cd "$scratch"
     if have_nvcc; then most=12; else most=8; fi
     _R_CHECK_CRAN_INCOMING_=FALSE _R_CHECK_SYSTEM_CLOCK_=0 NOT_CRAN=false _R_CHECK_PKG_SIZES_THRESHOLD_=$most \
-      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CHECK_ARCH:-${GPUCHOLMOD_CUDA_ARCH:-90-real}}" GPUCHOLMOD_MPI=no R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
+      GPUCHOLMOD_CUDA_ARCH="${GPUCHOLMOD_CHECK_ARCH:-${GPUCHOLMOD_CUDA_ARCH:-90-real}}" GPUCHOLMOD_MPI=no \
+      R_STRIP_SHARED_LIB="strip --strip-debug --discard-all" \
       R CMD check --as-cran --no-manual --install-args=--strip "$tarball" >"$scratch/check" 2>&1
   ) && grep -q '^Status: OK$' "$scratch/check" || status=1
   for log in "$scratch"/gpucholmod.Rcheck/00install.out "$scratch"/gpucholmod.Rcheck/tests/*.fail; do
