@@ -4,8 +4,8 @@
 #
 # --build names a build folder of tools/library.mk, in which the core is built unless it is built already. --cuda names
 # the CUDA toolkit; without it devices.cpp is compiled and not linked. --objects names a folder in which
-# R CMD INSTALL has left the objects of the core with CUDA; without it they are compiled. The scripts measure the package
-# that R finds.
+# R CMD INSTALL has left the objects of the core with CUDA; without it they are compiled. The scripts measure the
+# package that R finds.
 # HYHOUND and GUANAQO, in the environment, name the folders of the sources of these libraries.
 #
 # A run passes if it exits without an error and if stored_measurements() reads the files that the run was told to write.

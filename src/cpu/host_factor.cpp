@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "base/turned.h"
 #include "cpu/blocked.h"
+#include "cpu/memory_beside.h"
 #include "cpu/multiply.h"
 #include "cpu/reshape.h"
 #include "cpu/substitute.h"
@@ -28,10 +29,7 @@ template <class T>
 class HostFactor : public HeldFactor {
  public:
   HostFactor(index_t n, index_t room, Allocate allocate, int copying_threads)
-      : n_(n),
-        room_(room),
-        copying_threads_(copying_threads),
-        allocate_(std::move(allocate)),
+      : n_(n), room_(room), copying_threads_(copying_threads), allocate_(std::move(allocate)),
         memory_(room > 0 ? allocate_(bytes_of(room, room, sizeof(T))) : nullptr) {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
@@ -40,8 +38,7 @@ class HostFactor : public HeldFactor {
   HostFactor(std::shared_ptr<const Turned<T>> R, index_t n, Allocate allocate, int copying_threads)
       : n_(n), room_(n), own_(false), copying_threads_(copying_threads), allocate_(std::move(allocate)),
         memory_(R, const_cast<T*>(R->data())) {
-    range_.most = require_triangle<T>("R", R->data(), n, Uplo::upper) * std::sqrt(double(n));
-    range_.least = require_diagonal<T>(R->data(), n);
+    check(R->data(), Uplo::upper);
   }
 
   /// Where it is, to be changed there.
@@ -57,8 +54,7 @@ class HostFactor : public HeldFactor {
 
   template <class S>
   void load(const S* R, Uplo uplo) {
-    range_.most = require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_));
-    range_.least = require_diagonal<T>(R, n_);
+    check(R, uplo);
     load_factor<S, T>({R, n_, n_, n_}, uplo, 0, own(), copying_threads());
   }
 
@@ -69,7 +65,6 @@ class HostFactor : public HeldFactor {
   double bytes() const override { return double(sizeof(T)) * double(room_) * double(room_); }
 
   std::unique_ptr<HeldFactor> copy() const override { return scaled(1); }
-
   void download(Uplo uplo, double* out) const override {
     prefer_huge_pages(out, sizeof(double) * n_ * n_);
     store_factor(view(), uplo, 1, MatrixView<double>{out, n_, n_, n_}, copying_threads());
@@ -142,7 +137,6 @@ class HostFactor : public HeldFactor {
   }
 
   // What modify_stored() needs.
-
   using Computed = T;
   static constexpr bool looks = false;
   std::string device_name() const { return ""; }
@@ -150,11 +144,9 @@ class HostFactor : public HeldFactor {
   void set_range(const Range& range) { range_ = range; }
   bool may_fail(const Task&) const { return false; }
   void look() {
-    range_.most = 0;
-    for (index_t j = 0; j < n_; ++j)
-      range_.most = std::max(range_.most, double(largest_of("R", view().col(j), j + 1, 0, j)));
-    range_.most *= std::sqrt(double(n_));
-    range_.least = least_of(0, n_);
+    double most = 0;
+    for (index_t j = 0; j < n_; ++j) most = std::max(most, double(largest_of("R", view().col(j), j + 1, 0, j)));
+    range_ = {most * std::sqrt(double(n_)), least_of(0, n_)};
   }
   template <class F>
   index_t together(F&& f) const {
@@ -163,8 +155,8 @@ class HostFactor : public HeldFactor {
 
   class Sweep : NotCopied {
    public:
-    Sweep(const double* V, const Task& task, int e, double scale, const Poll& poll)
-        : task_(task), scale_(scale), poll_(poll) {
+    Sweep(HostFactor& R, const double* V, const Task& task, int e, double scale, const Poll& poll)
+        : R_(R), task_(task), scale_(scale), poll_(poll) {
       const index_t n = task.n, k = task.k;
       if constexpr (std::is_same_v<T, double>) V_ = {V, n, k, n};
       if (std::is_same_v<T, double> && e == 0) return;
@@ -177,7 +169,9 @@ class HostFactor : public HeldFactor {
     template <class F>
     auto second(F&& f) const { return f(); }
     template <class F>
-    std::unique_ptr<HostFactor> second_if_room(F&&) const { return nullptr; }
+    std::unique_ptr<HostFactor> second_if_room(F&&) const {
+      return task_.removed > 0 && task_.keep_intact ? R_.beside() : nullptr;
+    }
     void finish(Work&) const {}
     index_t run(const HostFactor& R, HostFactor* to, std::atomic<bool>* begun, Work&) const {
       BlockedSweep<T> sweep(V_, task_.removed, T(scale_), Uplo::upper, task_.instructions, task_.threads);
@@ -188,14 +182,15 @@ class HostFactor : public HeldFactor {
     }
 
    private:
+    HostFactor& R_;
     const Task& task_;
     double scale_;
     const Poll& poll_;
     std::vector<T> divided_;
     MatrixView<const T> V_;
   };
-  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll) const {
-    return {V, task, e, scale, poll};
+  Sweep sweep(const double* V, const Task& task, int e, double scale, const Poll& poll) {
+    return {*this, V, task, e, scale, poll};
   }
 
   std::unique_ptr<HostFactor> another() const { return another(n_, room_); }
@@ -222,6 +217,19 @@ class HostFactor : public HeldFactor {
   }
 
  private:
+  /// A second factor for a downdate in place, or null.
+  std::unique_ptr<HostFactor> beside() {
+    const auto memory = own_ ? beside_.find(data(), bytes_of(room_, room_, sizeof(T)), allocate_) : nullptr;
+    if (!memory) return nullptr;
+    auto other = another(n_, 0);
+    other->memory_ = memory;
+    other->room_ = room_;
+    return other;
+  }
+  template <class S>
+  void check(const S* R, Uplo uplo) {
+    range_ = {require_triangle<T>("R", R, n_, uplo) * std::sqrt(double(n_)), require_diagonal<T>(R, n_)};
+  }
   double least_of(index_t first, index_t last) const {
     double least = std::numeric_limits<double>::infinity();
     for (index_t j = first; j < last; ++j) least = std::min(least, double(view()(j, j)));
@@ -293,6 +301,7 @@ class HostFactor : public HeldFactor {
 
   void take(HostFactor& other) {
     memory_.swap(other.memory_);
+    beside_.moved(other.memory_, memory_);
     n_ = other.n_;
     room_ = other.room_;
     range_ = other.range_;
@@ -303,6 +312,7 @@ class HostFactor : public HeldFactor {
   int copying_threads_ = 0;  ///< 0: as many as there are cores
   Allocate allocate_;
   std::shared_ptr<void> memory_;
+  MemoryBeside beside_;
   Range range_;
 };
 

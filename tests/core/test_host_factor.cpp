@@ -67,6 +67,47 @@ TEST(HostFactor, InPlaceNoMemoryIsTaken) {
   EXPECT_LT((triangle(*f) - upper).cwiseAbs().maxCoeff(), 1e-13);
 }
 
+/// From the 17th downdate in place on, if there is memory for it, a factor alternates with a second one, to the same bits
+/// as without, whether downdates fail or succeed, and also once it has grown.
+TEST(HostFactor, DowndatesAlternateWithMemoryBeside) {
+  for (const index_t n : {1, 9, 130, 256}) {
+    Memory roomy, tight;
+    const Doubles R = example(n), V = Random(4).normal(n, 6).cast<double>() / 20, huge = V * 1e4;
+    const auto held = [&](Memory& in) { return cpu::hold(R.data(), n, Uplo::upper, Precision::double_, n, in.allocate()); };
+    const auto f = held(roomy), g = held(tight);
+    const std::size_t bytes = roomy.held;
+    tight.limit = bytes;
+    std::atomic<bool> begun{false};
+    const auto both = [&](const Doubles& columns, index_t removed) {
+      index_t pivots[2], *next = pivots;
+      for (HeldFactor* to : {f.get(), g.get()}) {
+        const Task what = task(*to, columns.cols(), removed);
+        *next++ = to->modify(columns.data(), what, nullptr, [](double) {}, begun).pivot;
+      }
+      EXPECT_EQ(pivots[0], pivots[1]);
+      EXPECT_EQ(Doubles(triangle(*f) - triangle(*g)).norm(), 0) << n;
+      return pivots[0];
+    };
+    for (int i = 0; i < 12; ++i) {
+      EXPECT_EQ(both(V, 0), -1);
+      EXPECT_EQ(roomy.held, i <= 8 ? bytes : 2 * bytes + 4096) << "two downdates a round: " << i;
+      EXPECT_GE(both(huge, 6), 0);
+      EXPECT_EQ(both(V, i % 2 ? 6 : 2), -1);
+    }
+    EXPECT_EQ(Doubles(triangle(*f->copy()) - triangle(*g)).norm(), 0);
+    tight.limit = SIZE_MAX;
+    Doubles X = Doubles::Zero(n + 2, 2);
+    X(n, 0) = X(n + 1, 1) = 100;
+    for (HeldFactor* to : {f.get(), g.get()})
+      EXPECT_EQ(to->insert(n, X.data(), 2, task(*to, 0, 0), nullptr, [](double) {}, begun), -1);
+    EXPECT_EQ(roomy.held, sizeof(double) * f->capacity() * f->capacity());
+    Doubles longer = Doubles::Constant(n + 2, 1, 0.1);
+    EXPECT_EQ(both(longer, 0), -1);
+    EXPECT_EQ(both(longer, 1), -1);
+    EXPECT_EQ(both(longer * 1e4, 1), 0);
+  }
+}
+
 /// Numbers near the ends of the range go by way of a second factor, which takes the place of the first.
 TEST(HostFactor, NumbersOfAnySize) {
   for (const double size : {1e-200, 1e-30, 1e30, 1e200}) {
