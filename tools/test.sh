@@ -50,7 +50,8 @@ library() {
   mkdir "$scratch/library"
   eigen=$(Rscript -e 'cat(system.file("include", package = "RcppEigen"))')
   make -s -f "$root/tools/library.mk" -j "$jobs" install octave EIGEN="$eigen" \
-    BUILD="$scratch/library/build" PREFIX="$scratch/library" CXXFLAGS="-O2 -Wall -Wextra -Werror" >"$scratch/log" 2>&1 || status=$?
+    BUILD="$scratch/library/build" PREFIX="$scratch/library" CXXFLAGS="-O2 -Wall -Wextra -Werror" \
+    >"$scratch/log" 2>&1 || status=$?
   count_one "$status" "$scratch/log" library
 }
 

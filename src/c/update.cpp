@@ -19,15 +19,15 @@ namespace gpucholmod::c {
 namespace {
 
 /// Up to this order a factor that columns are taken away from is copied beforehand, and put back where that cannot be
-/// done. Above, a run that writes nothing finds out.
-constexpr index_t beside = 256;
+/// done. Above, a run that writes nothing finds out, as a copy would be memory that has to be fetched from the system.
+constexpr index_t beside = 1024;
 
 /// The options of both functions.
 constexpr unsigned changes_callers_factor = in_callers_memory | option::trusted | option::workspace;
 
 /// Returns the words that a modification works in, of which there may be SIZE_MAX at most.
 std::size_t words(index_t n, index_t k) {
-  const std::size_t kept = n <= beside ? std::size_t(n * n) : 0;
+  const std::size_t kept = n <= beside ? std::size_t(n) * std::size_t(n + 1) / 2 : 0;
   if (n > 0 && std::size_t(k) > (SIZE_MAX - kept) / std::size_t(n)) return SIZE_MAX;
   return std::size_t(n) * std::size_t(k) + kept;
 }

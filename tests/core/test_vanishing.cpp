@@ -269,8 +269,13 @@ TEST(Vanishing, DoesNotComeOfManyDowndates) {
   const index_t n = 20;
   Random random(5);
   const Problem<double> p = problem(Sign::downdate, well_conditioned(n, random), random.normal(n, 3) * 1e-3L);
-  const auto f = cpu::hold(p.R.data(), n, Uplo::upper, Precision::double_, 0, cpu::ordinary_memory);
-  std::unique_ptr<HeldFactor> g = f->copy();
+  const auto once = [taken = false](std::size_t bytes) mutable {
+    if (std::exchange(taken, true)) throw std::bad_alloc();
+    return cpu::ordinary_memory(bytes);
+  };
+  const auto f = cpu::hold(p.R.data(), n, Uplo::upper, Precision::double_, 0, once);
+  std::unique_ptr<HeldFactor> g =
+      cpu::hold(p.R.data(), n, Uplo::upper, Precision::double_, 0, cpu::ordinary_memory);
   Batch batch({p});
   const auto held = batch.hold(Precision::double_);
   for (int i = 0; i < 40; ++i) {

@@ -6,6 +6,7 @@ struct Reflecting {
   using P = Packed;
   static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower;
   using Crowded = Reflecting;
+  using Usual = Reflecting;
   using T = typename P::T;
   static index_t transform_words(index_t k) { return Reflector<P, sign, chains>::words(k); }
 
@@ -107,7 +108,7 @@ struct Of {
       if constexpr (Steps::careful_steps)
         if (careful) Steps::carefully(H, run, row, column, strip);
       if (!careful && crowded) down_columns<uplo, typename Steps::Crowded>(H, run, row, column, k, few, strip);
-      if (!careful && !crowded) down_columns<uplo, Steps>(H, run, row, column, k, few, strip);
+      if (!careful && !crowded) down_columns<uplo, typename Steps::Usual>(H, run, row, column, k, few, strip);
       blocks -= run;
       row += run * P::rows;
       H += run * Steps::transform_words(k);

@@ -8,6 +8,7 @@ struct Square;
 template <>
 struct Pack<double> {
   using Narrow = Pack;
+  using Upper = Pack;
   using T = double;
   using V = __m256d;
   static constexpr int lanes = 4, rows = 4, vectors_upper = 3, vectors_lower = 3;
@@ -78,6 +79,7 @@ struct Square<double> : Pack<double> {
 template <>
 struct Pack<float> {
   using Narrow = Pack;
+  using Upper = Pack;
   using T = float;
   using V = __m256;
   static constexpr int lanes = 8, rows = 4, vectors_upper = 2, vectors_lower = 3;

@@ -8,9 +8,60 @@ struct Square;
 /// The bits of lanes first .. last - 1.
 INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u << first); }
 
+/// Half as wide, for tiles that are transposed on the way in and out, which takes shuffles of whole vectors as long
+/// again. Where columns are is hidden from the compiler: it would keep the place of each of their pieces.
+struct Half {
+  using Narrow = Half;
+  using Upper = Half;
+  using T = double;
+  using V = __m256d;
+  static constexpr int lanes = 4, rows = 8, vectors_upper = 2, vectors_lower = 2;
+  PACK_OPERATIONS(_mm256, pd)
+  static INLINE V load_part(const T* p, int first, int last) {
+    return _mm256_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p);
+  }
+  static INLINE void store_part(T* p, V x, int first, int last) {
+    _mm256_mask_storeu_pd(p, __mmask8(lanes_between(first, last)), x);
+  }
+
+  template <class N>
+  static INLINE void find_columns(N* p, index_t ld, N* (&column)[4]) {
+    UNROLL for (int j = 0; j < 4; ++j) {
+      column[j] = p + j * ld;
+      asm("" : "+r"(column[j]));
+    }
+  }
+  /// x_i <- row i of a tile of 8 x 4 that is stored by columns, ld apart.
+  static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
+    const T* column[4];
+    find_columns(p, ld, column);
+    UNROLL for (int i = 0; i < 8; i += 2) {
+      V a[2];
+      UNROLL for (int j = 0; j < 2; ++j)
+        a[j] = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(column[j] + i)),
+                                    _mm_loadu_pd(column[j + 2] + i), 1);
+      x[i] = _mm256_unpacklo_pd(a[0], a[1]);
+      x[i + 1] = _mm256_unpackhi_pd(a[0], a[1]);
+    }
+  }
+  static INLINE void store_columns(T* p, index_t ld, V (&x)[8]) {
+    T* column[4];
+    find_columns(p, ld, column);
+    UNROLL for (int i = 0; i < 8; i += 4) {
+      const V a[2] = {_mm256_unpacklo_pd(x[i], x[i + 1]), _mm256_unpackhi_pd(x[i], x[i + 1])},
+              b[2] = {_mm256_unpacklo_pd(x[i + 2], x[i + 3]), _mm256_unpackhi_pd(x[i + 2], x[i + 3])};
+      UNROLL for (int j = 0; j < 2; ++j) {
+        store(column[j] + i, _mm256_permute2f128_pd(a[j], b[j], 0x20));
+        store(column[j + 2] + i, _mm256_permute2f128_pd(a[j], b[j], 0x31));
+      }
+    }
+  }
+};
+
 template <>
 struct Pack<double> {
-  using Narrow = Pack;
+  using Narrow = Half;
+  using Upper = Half;
   using T = double;
   using V = __m512d;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 2, vectors_lower = 3;
@@ -97,6 +148,7 @@ struct Square<double> : Pack<double> {
 template <>
 struct Pack<float> {
   using Narrow = Square<float>;
+  using Upper = Pack;
   using T = float;
   using V = __m512;
   static constexpr int lanes = 16, rows = 8, vectors_upper = 1, vectors_lower = 3;
@@ -157,6 +209,7 @@ struct Pack<float> {
 template <>
 struct Square<float> {
   using Narrow = Square;
+  using Upper = Square;
   using T = float;
   using V = __m256;
   static constexpr int lanes = 8, rows = 8, vectors_upper = 1, vectors_lower = 1;

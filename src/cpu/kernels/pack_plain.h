@@ -5,6 +5,7 @@
 template <class Scalar>
 struct Pack {
   using Narrow = Pack;
+  using Upper = Pack;
   using T = Scalar;
   using V = typename EigenVector<T>::type;
   static constexpr int lanes = EigenVector<T>::size, rows = 4, vectors_upper = 2, vectors_lower = 2;

@@ -194,8 +194,10 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
 template <class Packed, Sign sign, Uplo uplo, int K>
 struct Rotating {
   using P = Packed;
-  static constexpr int vectors = uplo == Uplo::upper ? 1 : P::vectors_lower;
-  using Crowded = Rotating<std::conditional_t<uplo == Uplo::upper, typename P::Narrow, P>, sign, uplo, K>;
+  static constexpr bool upper = uplo == Uplo::upper;
+  static constexpr int vectors = !upper ? P::vectors_lower : P::lanes < P::rows ? 2 : 1;
+  using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;
+  using Usual = Rotating<std::conditional_t<upper, typename P::Upper, P>, sign, uplo, K>;
   using T = typename P::T;
   using V = typename P::V;
   using H = Rotations<P>;
