@@ -258,7 +258,9 @@ ptrdiff_t gpucholmod_factor_capacity(const gpucholmod_factor *factor);
 int gpucholmod_factor_type(const gpucholmod_factor *factor);
 int gpucholmod_factor_on_gpu(const gpucholmod_factor *factor);
 
-/* As gpucholmod_update(), with the same bits as for an upper factor. Options: threads, progress, stream. */
+/* As gpucholmod_update(), with the same bits as for an upper factor. A factor in the host's memory, of at most 256 MiB,
+ * from which columns are taken away keeps as much memory again from the 17th time on. Options: threads, progress,
+ * stream. */
 int gpucholmod_factor_update(gpucholmod_factor *factor, gpucholmod_const_matrix V, const double *weights, double scale,
                              const gpucholmod_right_sides *sides, const gpucholmod_options *options,
                              gpucholmod_status *status);

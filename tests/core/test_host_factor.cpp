@@ -67,13 +67,15 @@ TEST(HostFactor, InPlaceNoMemoryIsTaken) {
   EXPECT_LT((triangle(*f) - upper).cwiseAbs().maxCoeff(), 1e-13);
 }
 
-/// From the 17th downdate in place on, if there is memory for it, a factor alternates with a second one, to the same bits
-/// as without, whether downdates fail or succeed, and also once it has grown.
+/// From the 17th downdate in place on, if there is memory for it, a factor alternates with a second one, to the same
+/// bits as without, whether downdates fail or succeed, and also once it has grown.
 TEST(HostFactor, DowndatesAlternateWithMemoryBeside) {
   for (const index_t n : {1, 9, 130, 256}) {
     Memory roomy, tight;
     const Doubles R = example(n), V = Random(4).normal(n, 6).cast<double>() / 20, huge = V * 1e4;
-    const auto held = [&](Memory& in) { return cpu::hold(R.data(), n, Uplo::upper, Precision::double_, n, in.allocate()); };
+    const auto held = [&](Memory& in) {
+      return cpu::hold(R.data(), n, Uplo::upper, Precision::double_, n, in.allocate());
+    };
     const auto f = held(roomy), g = held(tight);
     const std::size_t bytes = roomy.held;
     tight.limit = bytes;
