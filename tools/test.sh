@@ -55,12 +55,13 @@ library() {
   count_one "$status" "$scratch/log" library
 }
 
-# The GPU's own tests can be compiled without a GPU; `make check-cuda` runs them where there is one.
+# The GPU's own tests can be compiled without a GPU; `make check-cuda` runs them where there is one. The kernels are
+# compiled for them anew, as a warning is an error then.
 core_cuda() {
   stage "core, compilation of the GPU's tests"
   status=0
   make -s -j "$jobs" -C "$root/tests/core" cuda-tests CUDA="$(cuda_home)" \
-    LIBRARY="$scratch/gpucholmod/src" >"$scratch/core" 2>&1 || status=$?
+    LIBRARY="$scratch/library/build" >"$scratch/core" 2>&1 || status=$?
   count_one "$status" "$scratch/core" "core, compilation of the GPU's tests"
 }
 
