@@ -105,7 +105,7 @@ TEST(CInterface, TrustsAFactorToTheSameBits) {
 }
 
 TEST(CInterface, LeavesWhatItCannotChange) {
-  for (const index_t n : {4, 50, 600, 1024, 1025})
+  for (const index_t n : {4, 50, 256, 257, 600, 1024, 1025})
     for (const bool lower : {false, true}) {
       Random random(9);
       const Stored<double> R = stored(Stored<double>(well_conditioned(n, random).cast<double>()), lower);

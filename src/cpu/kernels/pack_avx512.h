@@ -8,8 +8,8 @@ struct Square;
 /// The bits of lanes first .. last - 1.
 INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u << first); }
 
-/// Half as wide, for tiles that are transposed on the way in and out, which takes shuffles of whole vectors as long
-/// again. Where columns are is hidden from the compiler: it would keep the place of each of their pieces.
+/// Vectors of half the width, for tiles that are transposed on the way in and out, which takes less time with them. The
+/// compiler is not told how columns follow each other: it would keep an address for each piece of a column.
 struct Half {
   using Narrow = Half;
   using Upper = Half;
