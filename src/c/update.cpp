@@ -19,8 +19,7 @@ namespace gpucholmod::c {
 namespace {
 
 /// Up to this order a factor that columns are taken away from is copied beforehand, and put back where that cannot be
-/// done. Above, a run that writes nothing finds out: the system takes longer to provide memory for a
-/// copy.
+/// done. Above, a run that writes nothing finds out, as the memory of a copy takes the system longer.
 constexpr index_t beside = 1024;
 
 /// The options of both functions.
