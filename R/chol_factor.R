@@ -69,8 +69,8 @@
 #' A modification in place in ordinary memory allocates no second factor, but for a factor of at most 256 MiB from which
 #' columns are taken away again and again: from the 17th time on the factor keeps as much memory again, and a downdate
 #' takes no more than 1.4 times as long as an update. A call of [cholupdate_gpu()] for a matrix allocates its result
-#' every time. From n = 300 to 5,000, with k = 1 and 16, the former took 0.14 to 0.61 times as long as the latter (version
-#' 0.25.0, `stored_measurements("readme")`).
+#' every time. From n = 300 to 5,000, with k = 1 and 16, the former took 0.14 to 0.61 times as long as the latter
+#' (version 0.25.0, `stored_measurements("readme")`).
 #'
 #' The memory is given back when the last reference to the handle is gone and R collects its garbage; [free()] gives
 #' memory of a GPU back at once. R does not know how full a GPU is: if a GPU has too little memory, the functions of
