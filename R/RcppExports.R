@@ -53,6 +53,10 @@ rcpp_batch_delete <- function(handle, modified, rows, dimnames) {
     .Call(`_gpucholmod_rcpp_batch_delete`, handle, modified, rows, dimnames)
 }
 
+rcpp_batch_shift <- function(handle, modified, moves, dimnames) {
+    .Call(`_gpucholmod_rcpp_batch_shift`, handle, modified, moves, dimnames)
+}
+
 rcpp_blas_threads <- function(threads) {
     .Call(`_gpucholmod_rcpp_blas_threads`, threads)
 }

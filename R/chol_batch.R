@@ -1,8 +1,9 @@
 #' Many small factors with memory of their own
 #'
 #' `chol_batch()` keeps many Cholesky factors in ordinary memory or on a GPU, in the layout in which they are modified
-#' most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request. [cholinsert_gpu()] and
-#' [choldelete_gpu()] insert and delete rows and columns of all of them.
+#' most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request. [cholinsert_gpu()],
+#' [choldelete_gpu()], [cholshift_gpu()] and [cholpermute_gpu()] insert, delete and move rows and columns of all of
+#' them.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array, or a list of matrices, whose orders may differ
 #'   (see [orders()]). The other triangles are not used.

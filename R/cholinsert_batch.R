@@ -1,12 +1,14 @@
-#' Insert and delete rows and columns of many matrices
+#' Insert, delete and move rows and columns of many matrices
 #'
 #' For a handle from [chol_batch()], [cholinsert_gpu()] inserts rows and columns into the matrix \eqn{A} of every
 #' member, and [choldelete_gpu()] deletes some of each: many Gaussian processes that get a point each, or lose their
-#' oldest.
+#' oldest. [cholshift_gpu()] moves a row and column, those in between one step towards where it was, and
+#' [cholpermute_gpu()] puts them in another order.
 #'
 #' New columns of \eqn{R} are found by a forward substitution and the factor of a \eqn{p \times p}{p x p} matrix.
 #' Between other rows, rotations take them to their place, so that nothing is downdated. A deletion adds what was in the
-#' deleted rows of \eqn{R} to the rest, as [cholupdate_batch()] adds columns.
+#' deleted rows of \eqn{R} to the rest, as [cholupdate_batch()] adds columns. A move needs rotations only, and a
+#' permutation is several moves.
 #'
 #' Members that cannot be enlarged may stay as they are (`check = FALSE`), so that a batch can have members of several
 #' orders; `orders()` tells them. Then `dim()` tells the largest order, and `as.array()` and `diag()` show members of
@@ -26,6 +28,11 @@
 #'   for each. By default they are appended at the end of each member.
 #' @param index The rows and columns to delete: what selects them as in [choldelete_gpu()], for all members; or a
 #'   \eqn{p \times b}{p x b} matrix of numbers, a column for each member.
+#' @param from,to The number or name of the row and column to move, and its number afterwards, one for all members or
+#'   one for each.
+#' @param order The new order, as in [cholpermute_gpu()]: a permutation of the row numbers, or the row names, for all
+#'   members; or an \eqn{n \times b}{n x b} matrix, a column for each member, in which rows that a member does not have
+#'   stay where they are.
 #' @param ... Must be empty.
 #' @param z Right-hand sides that get or lose rows along with the factors, where \eqn{R'z = b}: an
 #'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes. All
@@ -66,6 +73,10 @@
 #' all.equal(f[[2]], chol(covariance(x[, 2], x[, 2])))
 #' choldelete_gpu(f, 1, in_place = TRUE)
 #' all.equal(f[[3]], chol(covariance(x[-1, 3], x[-1, 3])))
+#'
+#' # the last point becomes the first, in each process
+#' moved <- cholshift_gpu(f, 4, 1)
+#' all.equal(moved[[1]], chol(covariance(x[c(5, 2:4), 1], x[c(5, 2:4), 1])))
 #'
 #' # a point that the second process has already
 #' new <- sapply(1:3, function(m) covariance(x[-1, m], 0.5)[c(1:4, 4)])
@@ -142,6 +153,78 @@ choldelete_gpu.chol_batch <- function(R, index, ..., z = NULL, rss = NULL, in_pl
   done <- with_room(remove, R)
   value <- reshaped_batch(modified, done, sides, left, order)
   if (in_place && is.null(sides)) invisible(value) else value
+}
+
+#' @rdname cholinsert_gpu.chol_batch
+#' @export
+cholshift_gpu.chol_batch <- function(R, from, to, ..., z = NULL, in_place = FALSE) {
+  require_no_more(...)
+  require_flag(in_place, "in_place")
+  require_live_batch(R)
+  require_same_places(.subset2(R, "dimnames")[[3L]], z = z, vectors = c("from", "to"), from = from, to = to)
+  own <- rcpp_batch_orders(R)
+  from <- rows_to_move(if (is.character(from)) places_of(from, R, "from") else from, own, "from")
+  to <- rows_to_move(to, own, "to")
+  order <- if (all(own == R$n) && length(unique(from)) == 1L && length(unique(to)) == 1L) {
+    append(seq_len(R$n)[-from[[1L]]], from[[1L]], to[[1L]] - 1L)
+  }
+  each <- max(length(from), length(to))
+  move_members(R, matrix(rep_len(from, each), 1L), matrix(rep_len(to, each), 1L), order, z, in_place)
+}
+
+#' @rdname cholinsert_gpu.chol_batch
+#' @export
+cholpermute_gpu.chol_batch <- function(R, order, ..., z = NULL, in_place = FALSE) {
+  require_no_more(...)
+  require_flag(in_place, "in_place")
+  require_live_batch(R)
+  require_same_places(.subset2(R, "dimnames")[[3L]], z = z)
+  own <- rcpp_batch_orders(R)
+  each <- is.matrix(order)
+  if (each && ncol(order) != length(own)) {
+    stop_gpucholmod("dimension_mismatch", sprintf("'order' is for %d members, there are %d", ncol(order), length(own)),
+                    list(expected = length(own), actual = ncol(order)))
+  }
+  columns <- if (each) lapply(seq_along(own), function(m) order[, m]) else list(order)
+  if (is.character(order)) columns <- lapply(columns, places_of, R, "order")
+  columns <- lapply(columns, require_permutation, order, R$n)
+  for (m in seq_along(own)) {
+    beyond <- seq_len(R$n)[-seq_len(own[[m]])]
+    if (own[[m]] < R$n && !identical(columns[[if (each) m else 1L]][beyond], beyond)) {
+      stop_bad_argument("order", order, sprintf("moves rows that member %d does not have", m))
+    }
+  }
+  moves <- lapply(columns, moves_of)
+  steps <- max(0L, lengths(lapply(moves, `[[`, "from")))
+  padded <- function(what) vapply(moves, function(move) c(move[[what]], rep(1L, steps))[seq_len(steps)], integer(steps))
+  order <- if (length(unique(columns)) <= 1L) if (length(columns)) columns[[1L]] else seq_len(R$n)
+  move_members(R, matrix(padded("from"), steps), matrix(padded("to"), steps), order, z, in_place)
+}
+
+# Moves rows of the members of a batch, from[q, m] to to[q, m] of member m, or of all where there is one column, one
+# after the other. order: see reshaped_dimnames().
+move_members <- function(R, from, to, order, z, in_place) {
+  sides <- with_memory(batch_sides(z, NULL, NULL, R$n, 0L, R$count, NULL))
+  if (ncol(from) == 1L) from <- from[, 1L]
+  if (is.matrix(to) && ncol(to) == 1L) to <- to[, 1L]
+  at_once <- in_place && NROW(from) == 1L
+  modified <- if (at_once) R else descendant(R)
+  moves <- list(from, to, sides)
+  done <- with_room(function() rcpp_batch_shift(R, modified, moves, reshaped_dimnames(R, order)), R)
+  if (in_place && !at_once) modified <- take_over(R, modified)
+  value <- reshaped_batch(modified, done, sides, R$n, order)
+  if (in_place && is.null(sides)) invisible(value) else value
+}
+
+# Returns numbers of rows, one for all members or one for each, of orders `own`, as integers.
+rows_to_move <- function(rows, own, name) {
+  whole <- is.numeric(rows) && length(rows) %in% c(1L, length(own)) && !anyNA(rows) && all(rows == round(rows)) &&
+    all(rows >= 1 & rows <= own)
+  if (!whole) {
+    stop_bad_argument(name, rows, sprintf("must be one number for all %d members or one for each, of a row that it has",
+                                          length(own)))
+  }
+  as.integer(rows)
 }
 
 #' @rdname cholinsert_gpu.chol_batch

@@ -119,16 +119,27 @@ cholpermute_gpu.chol_factor <- function(R, order, ..., z = NULL, in_place = FALS
   if (in_place) invisible(value) else value
 }
 
-# Permutes rows and columns of a handle, by moving one after the other to its place, from the first on; where the one
-# that belongs to a place stands next to it, the one that is there goes to its own place. In a copy, so that a failure
-# half way leaves the handle as it was.
+# Permutes rows and columns of a handle. In a copy, so that a failure half way leaves the handle as it was.
 permute <- function(f, order, z, in_place, control) {
   require_flag(in_place, "in_place")
   live(f, "R")
   order <- require_permutation(if (is.character(order)) places_of(order, f, "order") else order, order, f$n)
   made <- copy_factor(f)
-  now <- seq_len(f$n)
-  for (place in seq_len(f$n)) {
+  moves <- moves_of(order)
+  for (q in seq_along(moves$from)) {
+    done <- shift_within(made, moves$from[[q]], moves$to[[q]], z, TRUE, control)
+    if (!is.null(z)) z <- done$z
+  }
+  R <- if (in_place) take_over(f, made) else made
+  if (is.null(z)) R else list(R = R, z = z)
+}
+
+# Returns the moves that make a permutation, one after the other: list(from, to). Each row goes to its place, from the
+# first on; where the one that belongs to a place stands next to it, the one that is there goes to its own place.
+moves_of <- function(order) {
+  now <- seq_along(order)
+  moves <- list(from = integer(), to = integer())
+  for (place in seq_along(order)) {
     from <- match(order[[place]], now)
     if (from == place) next
     to <- place
@@ -136,12 +147,10 @@ permute <- function(f, order, z, in_place, control) {
       from <- place
       to <- match(now[[place]], order)
     }
-    done <- shift_within(made, from, to, z, TRUE, control)
-    if (!is.null(z)) z <- done$z
+    moves <- list(from = c(moves$from, from), to = c(moves$to, to))
     now <- append(now[-from], now[[from]], to - 1L)
   }
-  R <- if (in_place) take_over(f, made) else made
-  if (is.null(z)) R else list(R = R, z = z)
+  moves
 }
 
 # Returns `order` if it has each number from 1 to n once; given: as the user gave it.

@@ -41,7 +41,7 @@
 #' |---|---|
 #' | [cholupdate_batch()] | change many small factors in one call |
 #' | [chol_batch()] | keep many small factors in memory of their own |
-#' | [cholinsert_gpu.chol_batch()] | insert rows and columns into many small matrices, or delete them; `orders()` |
+#' | [cholinsert_gpu.chol_batch()] | insert, delete and move rows and columns of many small matrices; `orders()` |
 #' | [factor_file()] | `factor_file()`, `write_factor()`: a factor that is larger than memory |
 #' | [cholupdate_gpu.factor_file()] | change a factor in a file |
 #' | [cholinsert_gpu.factor_file()] | insert rows and columns into \eqn{A}, or delete them, with a factor in a file |

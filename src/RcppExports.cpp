@@ -177,6 +177,19 @@ BEGIN_RCPP
     return rcpp_result_gen;
 END_RCPP
 }
+// rcpp_batch_shift
+Rcpp::List rcpp_batch_shift(SEXP handle, SEXP modified, Rcpp::List moves, SEXP dimnames);
+RcppExport SEXP _gpucholmod_rcpp_batch_shift(SEXP handleSEXP, SEXP modifiedSEXP, SEXP movesSEXP, SEXP dimnamesSEXP) {
+BEGIN_RCPP
+    Rcpp::RObject rcpp_result_gen;
+    Rcpp::traits::input_parameter< SEXP >::type handle(handleSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type modified(modifiedSEXP);
+    Rcpp::traits::input_parameter< Rcpp::List >::type moves(movesSEXP);
+    Rcpp::traits::input_parameter< SEXP >::type dimnames(dimnamesSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_batch_shift(handle, modified, moves, dimnames));
+    return rcpp_result_gen;
+END_RCPP
+}
 // rcpp_blas_threads
 int rcpp_blas_threads(int threads);
 RcppExport SEXP _gpucholmod_rcpp_blas_threads(SEXP threadsSEXP) {
@@ -1012,6 +1025,7 @@ static const R_CallMethodDef CallEntries[] = {
     {"_gpucholmod_rcpp_batch_orders", (DL_FUNC) &_gpucholmod_rcpp_batch_orders, 1},
     {"_gpucholmod_rcpp_batch_insert", (DL_FUNC) &_gpucholmod_rcpp_batch_insert, 4},
     {"_gpucholmod_rcpp_batch_delete", (DL_FUNC) &_gpucholmod_rcpp_batch_delete, 4},
+    {"_gpucholmod_rcpp_batch_shift", (DL_FUNC) &_gpucholmod_rcpp_batch_shift, 4},
     {"_gpucholmod_rcpp_blas_threads", (DL_FUNC) &_gpucholmod_rcpp_blas_threads, 1},
     {"_gpucholmod_rcpp_are_plain", (DL_FUNC) &_gpucholmod_rcpp_are_plain, 3},
     {"_gpucholmod_rcpp_cholupdate", (DL_FUNC) &_gpucholmod_rcpp_cholupdate, 3},

@@ -46,6 +46,37 @@ std::vector<index_t> from_zero(SEXP numbers) {
   return out;
 }
 
+/// Rows that members of these orders move one after the other: numbers from 1, p of all members or p x b.
+class MovesOfCall {
+ public:
+  MovesOfCall(SEXP from, SEXP to, const std::vector<index_t>& orders) : from_(from_zero(from)), to_(from_zero(to)) {
+    const index_t b = index_t(orders.size());
+    count_ = Rf_isMatrix(from) ? Rf_nrows(from) : index_t(from_.size());
+    members_ = Rf_isMatrix(from) ? b : 1;
+    require_rows("from", index_t(from_.size()), count_ * members_);
+    require_rows("to", index_t(to_.size()), count_ * members_);
+    for (index_t m = 0; m < b; ++m)
+      for (index_t q = 0; q < count_; ++q) {
+        const index_t at = q + (members_ == 1 ? 0 : m * count_), last = std::max(from_[at], to_[at]);
+        if (from_[at] != to_[at]) require_rows("from", std::max(last + 1, orders[m]), orders[m]);
+      }
+  }
+  index_t count() const { return count_; }
+  /// Puts move q into `what`.
+  void set(index_t q, BatchShift& what) const {
+    what.from.resize(members_);
+    what.to.resize(members_);
+    for (index_t m = 0; m < members_; ++m) {
+      what.from[m] = from_[q + m * count_];
+      what.to[m] = to_[q + m * count_];
+    }
+  }
+
+ private:
+  std::vector<index_t> from_, to_;
+  index_t count_ = 0, members_ = 0;
+};
+
 /// Gives the handle what has become of its batch: `made`, or `R` itself where that is null.
 void settle(SEXP modified, HeldBatch& R, std::unique_ptr<HeldBatch> made, NewSize& size, SEXP dimnames) {
   size.set(made ? *made : R, dimnames);
@@ -134,6 +165,43 @@ Rcpp::List rcpp_batch_delete(SEXP handle, SEXP modified, Rcpp::List rows, SEXP d
     std::unique_ptr<HeldBatch> made;
     naming_members([&] { R->remove(what, in_place ? nullptr : &made, changed.flag); });
     changed.flag = in_place && carried;
+    if (carried) carried->settle({});
+    changed.flag = false;
+    tell(std::vector<index_t>(b, -1), told);
+    settle(modified, *R, std::move(made), size, dimnames);
+    return value;
+  });
+}
+
+// moves: list(from, to, sides): from, to: integers from 1, p moves of all members or p x b, one after the other; sides:
+// of batch_sides(). With several moves, `modified` is another handle. Returns list(pivots, z, rss) as above.
+// [[Rcpp::export(rng = false)]]
+Rcpp::List rcpp_batch_shift(SEXP handle, SEXP modified, Rcpp::List moves, SEXP dimnames) {
+  return guarded([&] {
+    const bool in_place = modified == handle;
+    const Use<HeldBatch> R(handle, in_place ? For::changing : For::reading);
+    const index_t n = R->order(), b = R->count();
+    const MovesOfCall steps(moves[0], moves[1], R->orders());
+    const Rcpp::Shield<SEXP> told(new_vector(INTSXP, b));
+    const SidesOfCall along(moves[2], n, 0, b, n);
+    const index_t words = n * along.given().m * b;
+    Rcpp::List value = pivots_and_sides(told, along);
+    BatchShift what;
+    std::optional<ReshapedSides> carried;
+    if (along.is_there()) carried.emplace(along.given(), *R, what);
+    std::vector<double> z(what.sides.first.z, what.sides.first.z + words);
+    what.sides.first.z = z.data();
+    NewSize size(modified);
+    Begun<HeldBatch> changed(modified);
+    std::unique_ptr<HeldBatch> made = in_place ? nullptr : R->copy();
+    std::atomic<bool> of_copy{false};
+    for (index_t q = 0; q < steps.count(); ++q) {
+      steps.set(q, what);
+      naming_members([&] { (made ? *made : *R).shift(what, nullptr, made ? of_copy : changed.flag); });
+      std::copy_n(what.sides.first.out, words, z.data());
+    }
+    changed.flag = in_place && carried;
+    std::copy_n(z.data(), words, what.sides.first.out);
     if (carried) carried->settle({});
     changed.flag = false;
     tell(std::vector<index_t>(b, -1), told);

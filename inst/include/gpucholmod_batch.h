@@ -75,6 +75,12 @@ int gpucholmod_batch_insert(gpucholmod_batch *batch, const gpucholmod_batch_inse
 int gpucholmod_batch_delete(gpucholmod_batch *batch, ptrdiff_t p, const ptrdiff_t *rows, ptrdiff_t rows_count,
                             const gpucholmod_right_sides *sides, gpucholmod_status *status);
 
+/* Row and column from[j] of A of member j becomes number to[j], those in between move one step towards where it was.
+ * places_count: 1, the same for all members; or count. sides: z is n x m count, whose rows move along; Y is not read.
+ * NULL: none. */
+int gpucholmod_batch_shift(gpucholmod_batch *batch, const ptrdiff_t *from, const ptrdiff_t *to, ptrdiff_t places_count,
+                           const gpucholmod_right_sides *sides, gpucholmod_status *status);
+
 /* orders (count) <- those of the members. */
 int gpucholmod_batch_orders(const gpucholmod_batch *batch, ptrdiff_t *orders, gpucholmod_status *status);
 

@@ -91,6 +91,12 @@ class Batch {
       return gpucholmod_batch_delete(held_.get(), p, rows.data(), p, nullptr, status);
     });
   }
+  /// Row and column `from` of every A becomes number `to`, those in between move one step towards where it was.
+  void shift(std::ptrdiff_t from, std::ptrdiff_t to) {
+    detail::call([&](gpucholmod_status* status) {
+      return gpucholmod_batch_shift(held_.get(), &from, &to, 1, nullptr, status);
+    });
+  }
   /// The orders of the members, of which order() is the largest.
   std::vector<std::ptrdiff_t> orders() const {
     const std::size_t members = std::size_t(count());

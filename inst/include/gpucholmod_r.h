@@ -24,7 +24,7 @@
   X(factor_get) X(factor_diagonal) X(factor_inverse) X(factor_logdet) X(factor_rcond) \
   X(batch_create) X(batch_copy) X(batch_destroy) X(batch_order) X(batch_capacity) X(batch_count) X(batch_type) \
   X(batch_on_gpu) X(batch_update) X(batch_insert) X(batch_delete) X(batch_orders) X(batch_solve) X(batch_get) \
-  X(batch_logdet) X(batch_solve_modified)
+  X(batch_logdet) X(batch_solve_modified) X(batch_shift)
 
 /* What R_GetCCallable("gpucholmod", "gpucholmod_api") gives: a function that returns this table. */
 #define GPUCHOLMOD_MEMBER(name) __typeof__(&gpucholmod_##name) name##_;
@@ -107,6 +107,7 @@ static inline void gpucholmod_load(void) {
 #define gpucholmod_batch_get gpucholmod_table->batch_get_
 #define gpucholmod_batch_logdet gpucholmod_table->batch_logdet_
 #define gpucholmod_batch_solve_modified gpucholmod_table->batch_solve_modified_
+#define gpucholmod_batch_shift gpucholmod_table->batch_shift_
 
 #endif
 

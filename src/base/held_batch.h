@@ -108,6 +108,16 @@ struct BatchRemoval {
   }
 };
 
+/// A row and column of every member that move.
+struct BatchShift {
+  std::vector<index_t> from, to;  ///< their numbers before and after, of each member, or one for all
+  BatchSides sides = {};          ///< right-hand sides whose rows move along
+
+  index_t from_of(index_t member) const { return from[from.size() == 1 ? 0 : member]; }
+  index_t to_of(index_t member) const { return to[to.size() == 1 ? 0 : member]; }
+  bool stays(index_t member) const { return from_of(member) == to_of(member); }
+};
+
 /// b Cholesky factors of order n in memory of their own, of doubles or of floats: on a GPU (cuda/device_batch.h),
 /// or ordinary memory (cpu/host_batch.h). Its destructor gives the memory back.
 ///
@@ -164,6 +174,9 @@ class HeldBatch {
                       std::atomic<bool>& begun) = 0;
   /// The factors without p rows and columns of each.
   virtual void remove(const BatchRemoval& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) = 0;
+  /// The factors with one row and column of each moved, those in between one step towards where it was. Throws
+  /// bad_diagonal where a new entry of the diagonal is too small.
+  virtual void shift(const BatchShift& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) = 0;
 };
 
 }  // namespace gpucholmod

@@ -7,7 +7,7 @@
 #include "c/handle.h"
 #include "modify/batch.h"
 
-/// Rows and columns that members of a batch get and lose.
+/// Rows and columns that members of a batch get and lose, and that move.
 namespace gpucholmod::c {
 namespace {
 
@@ -75,6 +75,25 @@ void remove(const ChangingOf<HeldBatch>& changing, index_t p, const index_t* row
   changing.begun = false;
 }
 
+void shift(const ChangingOf<HeldBatch>& changing, const ptrdiff_t* from, const ptrdiff_t* to, index_t places_count,
+           const gpucholmod_right_sides* given, const Options& options) {
+  HeldBatch& R = changing.R;
+  require(places_count == 1 || places_count == R.count(), "places_count", "must be 1, or the number of members");
+  require(from != nullptr || places_count == 0, "from", "is missing");
+  require(to != nullptr || places_count == 0, "to", "is missing");
+  BatchShift what{{from, from + places_count}, {to, to + places_count}};
+  const std::vector<index_t> orders = R.orders();
+  for (index_t m = 0; m < R.count(); ++m) {
+    require(what.from_of(m) >= 0 && what.from_of(m) < orders[m], "from", "must be rows of the members");
+    require(what.to_of(m) >= 0 && what.to_of(m) < orders[m], "to", "must be rows of the members");
+  }
+  SidesOfMembers sides(given, R, options, what);
+  naming_members([&] { R.shift(what, changing.made, changing.begun); });
+  changing.begun = !changing.made;
+  sides.put_back({});
+  changing.begun = false;
+}
+
 }  // namespace
 }  // namespace gpucholmod::c
 
@@ -102,6 +121,15 @@ int gpucholmod_batch_delete(gpucholmod_batch* given, ptrdiff_t p, const ptrdiff_
                             const gpucholmod_right_sides* sides, gpucholmod_status* status) {
   const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options& chosen) {
     c::remove(changing, p, rows, rows_count, sides, chosen);
+    return index_t(-1);
+  };
+  return change<HeldBatch>("batch", given, nullptr, status, f);
+}
+
+int gpucholmod_batch_shift(gpucholmod_batch* given, const ptrdiff_t* from, const ptrdiff_t* to, ptrdiff_t places_count,
+                           const gpucholmod_right_sides* sides, gpucholmod_status* status) {
+  const auto f = [&](const ChangingOf<HeldBatch>& changing, const Options& chosen) {
+    c::shift(changing, from, to, places_count, sides, chosen);
     return index_t(-1);
   };
   return change<HeldBatch>("batch", given, nullptr, status, f);

@@ -20,7 +20,7 @@ class SidesOfMembers : NotCopied {
       : SidesOfMembers(given, R, k, R.order(), options) {
     checked([&] { carried_.emplace(sides_, R.order(), R.count(), R.precision(), task); }, "y");
   }
-  /// The same of rows that come, or go.
+  /// The same of rows that come, go or move.
   SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, const Options& options,
                  BatchInsertion& what)
       : SidesOfMembers(given, R, what.p, R.order() + what.p, options) {
@@ -32,12 +32,17 @@ class SidesOfMembers : NotCopied {
     checked([&] { reshaped_.emplace(sides_, R, what); }, "b");
   }
 
+  SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, const Options& options, BatchShift& what)
+      : SidesOfMembers(given, R, 0, R.order(), options) {
+    checked([&] { reshaped_.emplace(sides_, R, what); }, "b");
+  }
+
   /// After `task`, which told `pivots` of members of these orders: writes the results into the caller's memory.
   void put_back(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) {
     if (carried_) carried_->settle(task, pivots, orders);
     put_back();
   }
-  /// After rows have come or gone.
+  /// After rows have come, gone or moved.
   void put_back(const std::vector<index_t>& pivots) {
     if (reshaped_) reshaped_->settle(pivots);
     put_back();

@@ -17,7 +17,7 @@
 
 namespace gpucholmod::cpu {
 
-/// The groups of a batch one after the other, from a cache line on, and how their members get and lose rows.
+/// The groups of a batch one after the other, from a cache line on, and how their members get, lose and move rows.
 template <class T>
 class GroupMemory {
  public:
@@ -174,7 +174,14 @@ class GroupMemory {
     const index_t wide = n_ + what.p;
     for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
       typename WorkMemory<double>::Lease work(memory, GroupShift<T>::words(wide));
-      place_in_group(what, pivots, g, copies, work.data());
+      const auto move_of = [&](index_t m) {
+        const NewRows rows = rows_of_member(what, m);
+        return pivots[m] >= 0 ? MovedRows{} : MovedRows{rows.order + what.p, rows.order, rows.at, what.p};
+      };
+      const auto z_of = [&](index_t m) {
+        return MatrixView<double>{what.sides.of(n_, what.p, m, wide).out, wide, what.sides.m, wide};
+      };
+      move_rows(g, wide, move_of, z_of, copies, work.data());
       for (index_t m = g * lanes; m < g * lanes + count(g); ++m)
         if (pivots[m] < 0) keep_range(what, m);
     });
@@ -182,59 +189,75 @@ class GroupMemory {
     for (index_t g = 0; g < groups() && largest < wide; ++g) narrow_group(group(g), largest, wide - largest);
     n_ = largest;
   }
-  /// Members of a group that have one order and one place are done together: in a copy, if they are not all.
-  void place_in_group(const BatchInsertion& what, const std::vector<index_t>& pivots, index_t g, WorkMemory<T>& copies,
-                      double* work) const {
-    const index_t words = group_words<T>(n_ + what.p);
-    const auto rows = [&](index_t l) { return rows_of_member(what, g * lanes + l); };
+  /// Moves rows of the members of a group, whose triangles have order n. move_of(m): of a member; z_of(m): its
+  /// right-hand sides, whose rows move along. Members that move the same rows are done together: in a copy, if they are
+  /// not all.
+  template <class MoveOf, class SidesOf>
+  void move_rows(index_t g, index_t n, MoveOf&& move_of, SidesOf&& z_of, WorkMemory<T>& copies, double* work) const {
     Lanes<T, bool> left{};
-    for (index_t l = 0; l < count(g); ++l) left[l] = pivots[g * lanes + l] < 0 && rows(l).at < rows(l).order;
+    Lanes<T, MovedRows> moves{};
+    for (index_t l = 0; l < count(g); ++l) {
+      moves[l] = move_of(g * lanes + l);
+      left[l] = moves[l].from != moves[l].to;
+    }
+    const auto move_alike = [&](const Lanes<T, bool>& alike, const MovedRows& move, T* R) {
+      for (index_t q = 0; q < move.count; ++q) {
+        const GroupShift<T> shift{R, n, move.order, move.from + q, move.to + q, work};
+        kernels_.shift(shift);
+        for (index_t l = 0; l < count(g); ++l) {
+          if (!alike[l]) continue;
+          const MatrixView<double> z = z_of(g * lanes + l);
+          for (index_t s = 0; s < z.cols; ++s) rotate_side(shift, l, z.col(s));
+        }
+      }
+    };
     for (index_t first = 0; first < count(g); ++first) {
       if (!left[first]) continue;
       Lanes<T, bool> alike{};
       for (index_t l = first; l < count(g); ++l) {
-        alike[l] = left[l] && rows(l) == rows(first);
+        alike[l] = left[l] && moves[l] == moves[first];
         left[l] = left[l] && !alike[l];
       }
       if (std::count(alike.begin(), alike.end(), true) == count(g)) {
-        place(what, {g * lanes, alike}, group(g), work);
+        move_alike(alike, moves[first], group(g));
         continue;
       }
-      typename WorkMemory<T>::Lease copy(copies, words);
-      std::copy_n(group(g), words, copy.data());
-      place(what, {g * lanes, alike}, copy.data(), work);
-      take_lanes(alike, copy.data(), n_ + what.p, group(g));
+      typename WorkMemory<T>::Lease copy(copies, group_words<T>(n));
+      std::copy_n(group(g), group_words<T>(n), copy.data());
+      move_alike(alike, moves[first], copy.data());
+      take_lanes(alike, copy.data(), n, group(g));
     }
   }
-  /// Some members of a group, of which the first member of the batch is number `first`.
-  struct Alike {
-    index_t first;
-    Lanes<T, bool> lane;
-  };
-  /// R: the group, or a copy of it, in which these members, of one order, take their rows to one place.
-  void place(const BatchInsertion& what, const Alike& members, T* R, double* work) const {
-    const index_t one = std::find(members.lane.begin(), members.lane.end(), true) - members.lane.begin();
-    const NewRows rows = rows_of_member(what, members.first + one);
-    for (index_t q = 0; q < what.p; ++q) {
-      const GroupShift<T> shift{R, n_ + what.p, rows.order + what.p, rows.order + q, rows.at + q, work};
-      kernels_.shift_left(shift);
-      for (index_t l = 0; l < lanes && what.sides.m > 0; ++l)
-        if (members.lane[l]) rotate_sides(what, members.first + l, shift);
+
+  /// Is true if an entry of the diagonal may become too small for T when rows move. Where a row moves up, rotations
+  /// leave of an entry at least what that of the row is of the norm of its column. Where it moves down, its own entry
+  /// alone becomes smaller: by each row that it passes at most to that row's entry by the norm of its column.
+  bool may_vanish_when_moved(const BatchShift& what) const {
+    for (index_t m = 0; m < b_; ++m) {
+      const index_t from = what.from_of(m), to = what.to_of(m);
+      const double most = ranges_[m].most;
+      double least = ranges_[m].least;
+      if (from > to) least *= double(entry(m)(from, from)) / most;
+      if (from < to) least = double(entry(m)(from, from));
+      for (index_t i = from + 1; i <= to; ++i) least *= double(entry(m)(i, i)) / most;
+      if (from != to && may_vanish<T>(least)) return true;
     }
+    return false;
   }
-  /// The same for right-hand sides of a member.
-  void rotate_sides(const BatchInsertion& what, index_t m, const GroupShift<T>& shift) const {
-    const index_t wide = n_ + what.p, lane = m % lanes;
-    for (index_t s = 0; s < what.sides.m; ++s) {
-      double* const z = what.sides.of(n_, what.p, m, wide).out + s * wide;
-      double carried = z[shift.from];
-      for (index_t i = shift.from; i-- > shift.to;) {
-        const double sine = shift.sine(i)[lane], cosine = shift.cosine(i)[lane], here = z[i];
-        z[i + 1] = sine * here - cosine * carried;
-        carried = cosine * here + sine * carried;
-      }
-      z[shift.to] = carried;
-    }
+  /// Moves a row and column of each member; right-hand sides are in their place already.
+  void move_members(const BatchShift& what) {
+    WorkMemory<double> memory;
+    WorkMemory<T> copies;
+    for_groups(groups(), reshaping_threads(), unwatched, [&](index_t g) {
+      typename WorkMemory<double>::Lease work(memory, GroupShift<T>::words(n_));
+      const auto move_of = [&](index_t m) { return MovedRows{orders_[m], what.from_of(m), what.to_of(m)}; };
+      const auto z_of = [&](index_t m) {
+        return MatrixView<double>{what.sides.of(n_, 0, m).out, n_, what.sides.m, n_};
+      };
+      move_rows(g, n_, move_of, z_of, copies, work.data());
+      for (index_t m = g * lanes; m < g * lanes + count(g); ++m)
+        for (index_t j = 0; j < orders_[m]; ++j) ranges_[m].least = std::min(ranges_[m].least, double(entry(m)(j, j)));
+    });
   }
   /// Counts the new rows of a member.
   void keep_range(const BatchInsertion& what, index_t m) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+
 #include "base/types.h"
 
 /// Small factors of one order side by side, so many that a number of each makes a cache line; see
@@ -43,7 +45,7 @@ struct GroupPass {
   T* z;            ///< n x sides x lanes, the last contiguous; null where there are none
 };
 
-/// Row and column `from` of the matrices, of order `order`, become number `to` <= from.
+/// Row and column `from` of the matrices, of order `order`, become number `to`.
 template <class T>
 struct GroupShift {
   T* R;  ///< group_words(n)
@@ -51,10 +53,24 @@ struct GroupShift {
   double* work;  ///< words(order)
 
   static constexpr index_t words(index_t order) { return 3 * order * group_size<T>; }
-  /// On exit, of the rotation of rows i and i + 1, to <= i < from, a number of each lane.
+  /// On exit, of the rotation of rows i and i + 1, between `from` and `to`, a number of each lane.
   double* sine(index_t i) const { return work + (order + 2 * i) * group_size<T>; }
   double* cosine(index_t i) const { return sine(i) + group_size<T>; }
 };
+
+/// Rotates z, a right-hand side of the member in `lane`, as its rows have been.
+template <class T>
+void rotate_side(const GroupShift<T>& shift, index_t lane, double* z) {
+  const index_t step = shift.from > shift.to ? -1 : 1;
+  double carried = z[shift.from];
+  for (index_t i = shift.from; i != shift.to; i += step) {
+    const index_t upper = std::min(i, i + step);
+    const double sine = shift.sine(upper)[lane], cosine = shift.cosine(upper)[lane], here = z[i + step];
+    z[i] = sine * here - cosine * carried;
+    carried = cosine * here + sine * carried;
+  }
+  z[shift.to] = carried;
+}
 
 /// What is done with all members of a group at once; compiled for each set of instructions.
 template <class T>
@@ -68,10 +84,11 @@ struct GroupKernels {
   /// contiguous).
   void (*solve_forward)(const T* R, index_t n, double* b);
   void (*solve_back)(const T* R, index_t n, double* b);
-  /// Takes column `from` of R to its place, and makes R a triangle again by rotations of neighbouring rows, from the
-  /// bottom up: row i + 1 becomes sine R_i - cosine c, and c, which comes up from row `from`, becomes cosine R_i + sine
-  /// c. The diagonal stays positive, but for entries that become too small for T.
-  void (*shift_left)(const GroupShift<T>& shift);
+  /// Takes column `from` of R to its place, and makes R a triangle again by rotations of neighbouring rows. Row
+  /// `from` is carried, as c, to row `to`: where c leaves a row for its neighbour, of which R has r, that row becomes
+  /// sine r - cosine c, and c becomes cosine r + sine c. The diagonal stays positive, but for entries that become too
+  /// small for T.
+  void (*shift)(const GroupShift<T>& shift);
 };
 
 template <class T>

@@ -31,6 +31,15 @@ struct NewRows {
   bool operator==(const NewRows& other) const { return order == other.order && at == other.at; }
 };
 
+/// Rows and columns of a member of order `order` that move, one after the other: from, from + 1 .. become to, to + 1 ..
+struct MovedRows {
+  index_t order = 0, from = 0, to = 0, count = 1;
+
+  bool operator==(const MovedRows& other) const {
+    return order == other.order && from == other.from && to == other.to && count == other.count;
+  }
+};
+
 /// The new columns of every member become zero, and its corner the identity.
 template <class T>
 void clear(const NewColumns<T>& columns) {

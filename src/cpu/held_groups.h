@@ -176,6 +176,19 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     for (index_t m = 0; m < b_; ++m) ranges_[m].most = before[m].most;  // no column of the factor becomes longer
   }
 
+  /// Where members might lose digits, in a copy.
+  void shift(const BatchShift& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) override {
+    const index_t words = order() * what.sides.m * b_;
+    std::unique_ptr<HostBatch> other;
+    if (made || may_vanish_when_moved(what)) other = copied(capacity());
+    if (words > 0) std::copy_n(what.sides.first.z, words, what.sides.first.out);
+    begun = !other;
+    (other ? *other : *this).move_members(what);
+    if (other) other->require_normal_diagonals();
+    if (made) *made = std::move(other);
+    else if (other) take_over(*other);
+  }
+
  private:
   void modify_into(BatchModification<T>& run, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                    const Poll& poll) const {
@@ -236,7 +249,9 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
   using Base::is_ragged;
   using Base::kernels_;
   using Base::lanes;
+  using Base::may_vanish_when_moved;
   using Base::may_vanish_when_placed;
+  using Base::move_members;
   using Base::n_;
   using Base::orders_;
   using Base::ranges_;

@@ -4,6 +4,7 @@
 
 #include "base/reshaped_sides.h"
 #include "base/sizes.h"
+#include "cuda/batch_moved.cuh"
 #include "cuda/batch_passes.cuh"
 #include "cuda/batch_prepared.h"
 #include "cuda/batch_reshaped.cuh"
@@ -23,7 +24,6 @@ class Batch : public BatchPasses<T> {
   using Base::Base;
   using Base::bytes;
   using Base::device_name;
-  using Base::precision;
 
   std::unique_ptr<HeldBatch> copy() const override { return duplicate(); }
 
@@ -157,6 +157,14 @@ class Batch : public BatchPasses<T> {
     replace(std::move(other), made);
   }
 
+  void shift(const BatchShift& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>&) override {
+    std::unique_ptr<Batch> other = duplicate();
+    const Session session(context_);
+    if (!move_rows_of_members(context_, what, orders_, n_, other->dR_.data())) other->require_normal_diagonals();
+    session.finish();
+    replace(std::move(other), made);
+  }
+
  private:
   static void require_member(index_t order) {
     if (order > most_order)
@@ -186,10 +194,6 @@ class Batch : public BatchPasses<T> {
     });
     const bool done = n_ * b_ > 0 && modify_at_once(V, task, nullptr, pivots, begun, work);
     if (!done) modify(V, task, nullptr, pivots, unwatched, begun);
-  }
-  /// Returns how many numbers of V have to be sent to the device.
-  index_t words_to_send(const GivenColumns<double>& V, const BatchTask& task) const {
-    return V.on_gpu() ? 0 : n_ * task.k * (task.common_V ? 1 : b_);
   }
   /// Modifies members of which none needs care, by the same weights for all, though nobody has looked at V yet: the
   /// device does so first. Returns false, and has changed nothing, where that is not so.
@@ -245,18 +249,6 @@ class Batch : public BatchPasses<T> {
     return true;
   }
 
-  /// Members that have failed keep their bounds.
-  void keep_bounds(const std::vector<int>& told, const PoolBuffer<double>& dafter) const {
-    std::vector<double> before(b_), after(b_);
-    fetch(dbounds_.data(), b_, before.data());
-    fetch(dafter.data(), b_, after.data());
-    for (index_t m = 0; m < b_; ++m)
-      if (told[m] >= 0) after[m] = before[m];
-    check(cudaMemcpyAsync(dafter.data(), after.data(), dafter.bytes(), cudaMemcpyHostToDevice, stream()),
-          "send numbers");
-    check(cudaStreamSynchronize(stream()), "send numbers");
-  }
-
   /// What is in `other`, where there is one, becomes *made, or, where `made` is null, this batch.
   void replace(std::unique_ptr<Batch> other, std::unique_ptr<HeldBatch>* made) {
     if (made) *made = std::move(other);
@@ -277,16 +269,6 @@ class Batch : public BatchPasses<T> {
     made->orders_ = orders_;
     return made;
   }
-  bool is_ragged() const {
-    return std::any_of(orders_.begin(), orders_.end(), [&](index_t own) { return own != n_; });
-  }
-  void clear_rows_beyond(T* out) const {
-    const std::vector<int> orders(orders_.begin(), orders_.end());
-    const OnDevice<int> dorders(context_, orders);
-    clear_beyond<T><<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(out, n_, n_ * b_, dorders.data());
-    check(cudaGetLastError(), "start to clear rows");
-    check(cudaStreamSynchronize(stream()), "clear rows");
-  }
 
   /// Queues what solves with all members for right-hand sides dB (n x m each) on the device.
   void queue_solve(double* dB, index_t m, TriangularSolve which) const {
@@ -294,10 +276,13 @@ class Batch : public BatchPasses<T> {
   }
 
   using Base::b_;
+  using Base::clear_rows_beyond;
   using Base::context_;
   using Base::dR_;
   using Base::dbounds_;
   using Base::fetch;
+  using Base::is_ragged;
+  using Base::keep_bounds;
   using Base::look;
   using Base::n_;
   using Base::orders_;
@@ -305,6 +290,7 @@ class Batch : public BatchPasses<T> {
   using Base::read;
   using Base::run;
   using Base::stream;
+  using Base::words_to_send;
 };
 
 template <class T>

@@ -7,6 +7,7 @@
 
 #include "cpu/kernels.h"
 #include "cuda/batch_storage.cuh"
+#include "cuda/kernels/batch_reshape.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -44,10 +45,12 @@ class BatchPasses : public BatchStorage<T> {
  protected:
   using Base::at;
   using Base::b_;
+  using Base::context_;
   using Base::dR_;
   using Base::dbounds_;
   using Base::fetch;
   using Base::n_;
+  using Base::orders_;
   using Base::stream;
   using Base::unpack;
 
@@ -114,6 +117,33 @@ class BatchPasses : public BatchStorage<T> {
         pivots[m] = several ? pivot_of_all_columns(m, told[m], V.host(), task) : told[m];
       });
     }
+  }
+
+  /// Returns how many numbers of V have to be sent to the device.
+  index_t words_to_send(const GivenColumns<double>& V, const BatchTask& task) const {
+    return V.on_gpu() ? 0 : n_ * task.k * (task.common_V ? 1 : b_);
+  }
+  /// Members that have failed keep their bounds.
+  void keep_bounds(const std::vector<int>& told, const PoolBuffer<double>& dafter) const {
+    std::vector<double> before(b_), after(b_);
+    fetch(dbounds_.data(), b_, before.data());
+    fetch(dafter.data(), b_, after.data());
+    for (index_t m = 0; m < b_; ++m)
+      if (told[m] >= 0) after[m] = before[m];
+    check(cudaMemcpyAsync(dafter.data(), after.data(), dafter.bytes(), cudaMemcpyHostToDevice, stream()),
+          "send numbers");
+    check(cudaStreamSynchronize(stream()), "send numbers");
+  }
+
+  bool is_ragged() const {
+    return std::any_of(orders_.begin(), orders_.end(), [&](index_t own) { return own != n_; });
+  }
+  void clear_rows_beyond(T* out) const {
+    const std::vector<int> orders(orders_.begin(), orders_.end());
+    const OnDevice<int> dorders(context_, orders);
+    clear_beyond<T><<<unsigned((n_ * b_ + 255) / 256), 256, 0, stream()>>>(out, n_, n_ * b_, dorders.data());
+    check(cudaGetLastError(), "start to clear rows");
+    check(cudaStreamSynchronize(stream()), "clear rows");
   }
 
  private:

@@ -91,6 +91,15 @@ class BatchStorage : public DeviceBatch {
     fetch(ddiagonals.data(), n_ * b_, out);
   }
 
+  /// Throws bad_diagonal of the first member that has too small an entry on its diagonal.
+  void require_normal_diagonals() const {
+    std::vector<double> all(n_ * b_);
+    diagonals(all.data());
+    for (index_t m = 0; m < b_; ++m)
+      for (index_t j = 0; j < orders_[m]; ++j)
+        cpu::for_member(m, [&] { require_normal(T(all[j + m * n_]), j); });
+  }
+
  protected:
   cudaStream_t stream() const { return context_.stream(); }
   T* at(index_t member) const { return dR_.data() + member * words_of(n_); }

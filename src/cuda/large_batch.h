@@ -130,6 +130,17 @@ class LargeBatch : public DeviceBatch {
     });
   }
 
+  void shift(const BatchShift& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) override {
+    std::vector<index_t> pivots;
+    change(made, false, true, pivots, begun, [&](index_t m, std::unique_ptr<HeldFactor>* other) {
+      return reshape_member(m, what.sides, 0, 0, [&](const Task& task) {
+        if (what.stays(m)) *other = members_[m]->copy();
+        else members_[m]->shift(what.from_of(m), what.to_of(m), task, other, [](double) {}, begun);
+        return index_t(-1);
+      });
+    });
+  }
+
  private:
   std::unique_ptr<LargeBatch> of(Members members) const {
     return std::make_unique<LargeBatch>(std::move(members), device_, device_name_);
@@ -214,7 +225,8 @@ class LargeBatch : public DeviceBatch {
     for (index_t s = 0; s < made.m; ++s) std::copy_n(z.data() + s * n, n, out.col(s));
   }
 
-  /// Returns what f(task) does, which inserts or deletes rows of a member, whose right-hand sides `task` takes along.
+  /// Returns what f(task) does, which inserts, deletes or moves rows of a member, whose right-hand sides `task` takes
+  /// along.
   template <class F>
   index_t reshape_member(index_t m, const BatchSides& all, index_t coming, index_t going, F&& f) {
     const index_t n = members_[m]->order(), k = coming + going, made = n + coming - going, sides = all.m;

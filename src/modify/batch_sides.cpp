@@ -90,6 +90,11 @@ ReshapedSides::ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, B
   what.sides = of_backend();
 }
 
+ReshapedSides::ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchShift& what)
+    : ReshapedSides(given, R, 0, 0) {
+  what.sides = of_backend();
+}
+
 BatchSides ReshapedSides::of_backend() { return {given_.m, {given_.z, given_.Y, given_.new_z, rest_.data()}}; }
 
 void ReshapedSides::settle(const std::vector<index_t>& pivots) const {

@@ -35,13 +35,14 @@ class CarriedSides {
   std::vector<double> rest_;
 };
 
-/// Does the same where rows come or go. Rows of new_z beyond the new order of a member become 0.
+/// Does the same where rows come, go or move. Rows of new_z beyond the new order of a member become 0.
 class ReshapedSides {
  public:
   /// what.sides, of a change to R, becomes what a backend sees, as long as this lives. Throws what CarriedSides does,
   /// with "b" for Y.
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchInsertion& what);
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchRemoval& what);
+  ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchShift& what);
 
   /// Finds the sums, and fills up new_z, when the change is done. Members with a pivot, of which there are none where
   /// rows go, keep what they had.

@@ -31,6 +31,30 @@ inline void grow_and_shrink(const KeepGrowing& keep, Precision precision, const 
   }
 }
 
+/// Rows move up and down, the same of all members or one of each, by turns in place and not; some stay.
+inline void move_rows(const KeepGrowing& keep, Precision precision, const std::vector<index_t>& orders, double most) {
+  for (const index_t n : orders) {
+    Random random(unsigned(17 + n));
+    GrowingBatch batch(keep, precision, n, 19, n, random);
+    const auto any = [&] { return std::min(n - 1, index_t(random.uniform() * n)); };
+    std::vector<BatchShift> moves{{{0}, {n - 1}}, {{n - 1}, {0}}, {{n / 2}, {n / 2}}, {{n / 3}, {n - 1}},
+                                  {{n - 1}, {n / 3}}};
+    for (int each = 0; each < 4; ++each) {
+      BatchShift of_each;
+      for (index_t m = 0; m < 19; ++m) {
+        of_each.from.push_back(any());
+        of_each.to.push_back(each % 2 ? any() : std::max<index_t>(0, of_each.from[m] - 1));
+      }
+      moves.push_back(of_each);
+    }
+    moves.push_back({{n / 2}, moves.back().to});
+    for (std::size_t step = 0; step < moves.size(); ++step) {
+      batch.shift(moves[step], step % 3 != 1);
+      EXPECT_LT(batch.units(), most) << "n = " << n << ", step " << step;
+    }
+  }
+}
+
 /// Members that fail stay, all others go on: the orders differ from then on.
 inline void some_fail(const KeepGrowing& keep, Precision precision, index_t n, double most) {
   Random random(3);
@@ -46,6 +70,10 @@ inline void some_fail(const KeepGrowing& keep, Precision precision, index_t n, d
   EXPECT_LT(batch.units(), most);
   batch.insert(3, {}, others, true, false, random);
   batch.remove({2, {0, n - 1}}, true);
+  EXPECT_LT(batch.units(), most);
+  BatchShift to_the_end{{0}, {}};
+  for (const index_t own : batch.held->orders()) to_the_end.to.push_back(own - 1);
+  batch.shift(to_the_end, true);
   EXPECT_LT(batch.units(), most);
   const auto before = numbers(*batch.held);
   const index_t order = batch.held->order();
@@ -98,6 +126,13 @@ inline void grow_alone_and_beside(const KeepGrowing& keep, index_t n) {
     batch.held->insert(what, nullptr, pivots, begun);
     EXPECT_EQ(pivots, expected);
     batch.held->remove({1, {1}}, nullptr, begun);
+    BatchShift move{{0}, {n / 2}};
+    for (index_t m = 1; beside == Beside::others && m < count; ++m) {
+      move.from.resize(m + 1, 0);
+      move.to.resize(m + 1, m % (n - 1));
+    }
+    batch.held->shift(move, nullptr, begun);
+    batch.held->shift({{n / 2}, {0}}, nullptr, begun);
     std::vector<double> first((n + 1) * (n + 1));
     batch.held->download(0, Uplo::upper, first.data());
     if (beside == Beside::nobody) alone = first;
@@ -121,6 +156,9 @@ inline void reshape_numbers_of_any_size(const KeepGrowing& keep, Precision preci
     batch.remove({3, {0, 4, 9}}, true);
     EXPECT_LT(batch.units(), 10) << e;
     batch.remove({1, {0}}, false);
+    EXPECT_LT(batch.units(), 10) << e;
+    batch.shift({{1}, {8}}, true);
+    batch.shift({{9}, {2}}, true);
     EXPECT_LT(batch.units(), 10) << e;
   }
 }
@@ -150,6 +188,7 @@ inline void reshape_none(const KeepGrowing& keep) {
   held->insert(what, nullptr, pivots, begun);
   EXPECT_EQ(held->order(), 5);
   held->remove({4, {}}, nullptr, begun);
+  held->shift({{0}, {0}}, nullptr, begun);
   EXPECT_EQ(held->order(), 1);
 }
 
@@ -175,6 +214,26 @@ inline void refuse_what_vanishes(const KeepGrowing& keep, Precision precision) {
     EXPECT_FALSE(begun);
     EXPECT_TRUE(same(numbers(*held), before));
   }
+}
+
+/// A row that is nearly a multiple of another moves behind it, where its entry of the diagonal would lose its digits.
+inline void refuse_what_vanishes_when_moved(const KeepGrowing& keep, Precision precision) {
+  const double r = precision == Precision::single ? 0x1p-125 : 0x1p-1021;
+  for (const auto& [R, from, to] : {std::tuple{std::vector<double>{r, 0, 1, r}, 0, 1}, {{r, 0, 1, r}, 1, 0}})
+    for (const bool in_place : {true, false}) {
+      std::vector<double> all;
+      for (int m = 0; m < 9; ++m) all.insert(all.end(), R.begin(), R.end());
+      const auto held = keep(all.data(), 2, 9, precision, {2, {}});
+      const auto before = numbers(*held);
+      std::unique_ptr<HeldBatch> made;
+      std::atomic<bool> begun{false};
+      const auto error = error_of([&] { held->shift({{from}, {to}}, in_place ? nullptr : &made, begun); });
+      ASSERT_TRUE(error);
+      EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
+      EXPECT_EQ(std::get<double>(*field(*error, "member")), 1);
+      EXPECT_FALSE(begun);
+      EXPECT_TRUE(same(numbers(*held), before));
+    }
 }
 
 /// Numbers that cannot be inserted: nothing has changed.

@@ -114,6 +114,28 @@ class GrowingBatch {
     take(carried, B);
   }
 
+  void shift(BatchShift what, bool in_place) {
+    const auto before = numbers(*held);
+    std::vector<Matrix> B = right_sides();
+    const auto moved = [&](index_t m) { return with_moved(A[m].rows(), what.from_of(m), what.to_of(m)); };
+    for (index_t m = 0; m < held->count(); ++m)
+      if (!what.stays(m)) B[m] = picked_rows(B[m], moved(m));
+    Carried carried(*this, held->order());
+    const ReshapedSides along(carried.given(nullptr), *held, what);
+    std::unique_ptr<HeldBatch> made;
+    std::atomic<bool> begun{false};
+    held->shift(what, in_place ? nullptr : &made, begun);
+    if (!in_place) {
+      EXPECT_FALSE(begun);
+      EXPECT_TRUE(same(numbers(*held), before));
+      held = std::move(made);
+    }
+    for (index_t m = 0; m < held->count(); ++m)
+      if (!what.stays(m)) A[m] = picked(A[m], moved(m));
+    along.settle({});
+    take(carried, B);
+  }
+
   /// V of k columns is added to scale A; right-hand sides are chosen anew.
   void update(index_t k, double scale, Random& random) {
     const index_t n = held->order(), b = held->count();

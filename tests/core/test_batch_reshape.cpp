@@ -12,6 +12,8 @@ class BatchReshape : public testing::TestWithParam<Precision> {};
 
 TEST_P(BatchReshape, GrowsAndShrinks) { grow_and_shrink(keep, GetParam(), {1, 2, 4, 7, 30, 65}, 10); }
 
+TEST_P(BatchReshape, MovesRows) { move_rows(keep, GetParam(), {1, 2, 3, 7, 30, 65}, 10); }
+
 TEST_P(BatchReshape, MembersThatFailStay) {
   for (const index_t n : {3, 12, 40}) some_fail(keep, GetParam(), n, 10);
 }
@@ -20,7 +22,10 @@ TEST_P(BatchReshape, NumbersOfAnySize) { reshape_numbers_of_any_size(keep, GetPa
 
 TEST_P(BatchReshape, AllMembersFail) { all_fail(keep, GetParam()); }
 
-TEST_P(BatchReshape, RefusesWhatVanishes) { refuse_what_vanishes(keep, GetParam()); }
+TEST_P(BatchReshape, RefusesWhatVanishes) {
+  refuse_what_vanishes(keep, GetParam());
+  refuse_what_vanishes_when_moved(keep, GetParam());
+}
 
 INSTANTIATE_TEST_SUITE_P(Host, BatchReshape, testing::Values(Precision::double_, Precision::single),
                          [](const auto& info) { return info.param == Precision::single ? "Single" : "Double"; });

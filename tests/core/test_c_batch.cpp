@@ -291,6 +291,7 @@ class Failing : public HeldBatch {
   }
   void insert(const BatchInsertion&, std::unique_ptr<HeldBatch>*, std::vector<index_t>&, std::atomic<bool>&) override {}
   void remove(const BatchRemoval&, std::unique_ptr<HeldBatch>*, std::atomic<bool>&) override {}
+  void shift(const BatchShift&, std::unique_ptr<HeldBatch>*, std::atomic<bool>&) override {}
 };
 
 TEST(CBatchHalfModified, IsToldAndTheBatchIsRefused) {

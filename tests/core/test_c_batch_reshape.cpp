@@ -107,6 +107,22 @@ TEST(CBatchReshape, DeletesTheSameRowsOrThoseOfEach) {
   }
 }
 
+/// The row and column that each of some members moves, and its place afterwards.
+TEST(CBatchReshape, MovesTheSameRowOrOneOfEach) {
+  const Given given;
+  for (const bool same : {true, false}) {
+    Made batch(given);
+    std::vector<ptrdiff_t> from, to;
+    for (index_t m = 0; m < (same ? 1 : count); ++m) from.push_back(m % n), to.push_back((3 * m + 2) % n);
+    ASSERT_EQ(gpucholmod_batch_shift(batch.held, from.data(), to.data(), ptrdiff_t(to.size()), nullptr, &batch.status),
+              GPUCHOLMOD_OK);
+    for (index_t m = 0; m < count; ++m) {
+      const index_t of = same ? 0 : m;
+      EXPECT_LT(batch.error(m, picked(given.A[m], with_moved(n, from[of], to[of]))), 1e-14);
+    }
+  }
+}
+
 /// Right-hand sides of the members, with a gap between columns, and room for a row that is inserted.
 struct Sides {
   Stored<double> z, b;
@@ -272,6 +288,15 @@ TEST(CBatchReshape, BadArgumentsChangeNothing) {
   refused(remove(2, {0}));
   refused(gpucholmod_batch_delete(batch.held, 1, nullptr, 1, nullptr, &batch.status));
   refused(gpucholmod_batch_orders(batch.held, nullptr, &batch.status));
+  const auto shift = [&](ptrdiff_t from, ptrdiff_t to, ptrdiff_t places) {
+    return gpucholmod_batch_shift(batch.held, &from, &to, places, nullptr, &batch.status);
+  };
+  refused(shift(-1, 0, 1));
+  refused(shift(0, n, 1));
+  refused(shift(0, 1, 2));
+  const ptrdiff_t first = 0;
+  refused(gpucholmod_batch_shift(batch.held, nullptr, &first, 1, nullptr, &batch.status));
+  refused(gpucholmod_batch_shift(batch.held, &first, nullptr, 1, nullptr, &batch.status));
 }
 
 TEST(CppBatchReshape, GrowsAndShrinks) {
@@ -281,6 +306,8 @@ TEST(CppBatchReshape, GrowsAndShrinks) {
   std::vector<double> X = given.columns(std::vector<index_t>(count, 2), 1);
   batch.insert(1, View<const double>(X.data(), n + 1, count), 2);
   EXPECT_EQ(batch.order(), n + 1);
+  batch.shift(2, n);
+  batch.shift(n, 2);
   batch.remove({2});
   EXPECT_EQ(batch.orders(), std::vector<std::ptrdiff_t>(count, n));
   X[n] = -1;

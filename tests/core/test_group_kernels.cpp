@@ -45,13 +45,14 @@ void move_rows(Instructions instructions) {
   ones.fill(1);
   extremes.fill(1);
   if (sizeof(T) == 8) extremes[1] = 0x1p-510, extremes[lanes - 1] = 0x1p505;
-  for (const auto& [from, to] : {std::pair<index_t, index_t>{12, 0}, {12, 12}, {9, 8}, {7, 2}, {0, 0}}) {
+  for (const auto& [from, to] : {std::pair<index_t, index_t>{12, 0}, {12, 12}, {9, 8}, {7, 2}, {0, 0},
+                                 {0, 12}, {8, 9}, {2, 7}, {5, 12}}) {
     Group<T> plain(n, room, ones), group(n, room, extremes);
     std::vector<Matrix> A;
     for (index_t l = 0; l < lanes; ++l) A.push_back(gram(group.factor(l)));
     std::vector<double> work(cpu::GroupShift<T>::words(n));
     for (Group<T>* const g : {&plain, &group})
-      cpu::group_kernels<T>(instructions).shift_left({g->numbers.data(), room, n, from, to, work.data()});
+      cpu::group_kernels<T>(instructions).shift({g->numbers.data(), room, n, from, to, work.data()});
     for (index_t l = 0; l < lanes; ++l) {
       const Matrix R = group.factor(l), expected = picked(A[l], with_moved(n, from, to));
       EXPECT_LT(double(norm_1(gram(R) - expected) / norm_1(expected)), 10 * std::numeric_limits<T>::epsilon()) << l;

@@ -151,5 +151,39 @@ TYPED_TEST(MemberReshape, RemovesRows) {
   }
 }
 
+TYPED_TEST(MemberReshape, MovesRows) {
+  using T = TypeParam;
+  Random random(3);
+  for (const auto& [n, from, to] : {std::array<int, 3>{1, 0, 0}, {2, 0, 1}, {2, 1, 0}, {9, 0, 8}, {9, 8, 0},
+                                    {33, 3, 20}, {33, 20, 3}, {70, 30, 39}, {70, 40, 31}, {70, 10, 11}}) {
+    TwoMembers<T> members(n, n - 1, random);
+    const std::vector<T> before = members.R;
+    const int last = std::max(0, n - 2);
+    const MemberMove moves[] = {{n, from, to}, {n - 1, std::min(to, last), std::min(from, last)}};
+    const Stored<double> z = random.normal(n, 2 * sides).template cast<double>();
+    Stored<double> made_z = z;
+    int any = 0;
+    const BatchMoves<T> of{n, Numbers<T>::of(members.R.data()), moves, sides, made_z.data(), &any};
+    static ReshapeRoom room;
+    for (int m = 0; m < 2; ++m) {
+      move_rows(HostTeam{a_thread_for_each(n)}, of, m, room);
+      const index_t own = moves[m].order;
+      const auto order = own > 0 ? with_moved(own, moves[m].from, moves[m].to) : std::vector<index_t>();
+      EXPECT_LT(units(members.R.data() + m * words_of(n), n, picked(members.A[m], order)), 10) << n << ", " << from;
+      const Matrix was = top_of(before.data() + m * words_of(n), n, own),
+                   is = top_of(members.R.data() + m * words_of(n), n, own),
+                   now = made_z.block(0, m * sides, own, sides).template cast<real>(),
+                   expected = picked_rows(
+                       was.transpose() * z.block(0, m * sides, own, sides).template cast<real>(), order),
+                   sizes = is.transpose().cwiseAbs() * now.cwiseAbs();
+      if (own > 0) {
+        EXPECT_LT(double(norm_1(is.transpose() * now - expected) / norm_1(sizes)),
+                  40 * std::numeric_limits<T>::epsilon()) << n << ", " << from << ", member " << m;
+      }
+    }
+    EXPECT_EQ(any, 0);
+  }
+}
+
 }  // namespace
 }  // namespace gpucholmod::test

@@ -151,6 +151,44 @@ class Batch {
     }
   }
 
+  /// A row of all members, or one of each.
+  void shift() {
+    Call call(choose_, false);
+    const bool wrong = choose_.one_in(16), each = choose_.one_in(2);
+    std::vector<index_t> from, to;
+    for (index_t j = 0; j < (each ? count_ : 1); ++j) {
+      from.push_back(choose_.of(0, std::max<index_t>(0, n_ - 1)));
+      to.push_back(choose_.of(0, std::max<index_t>(0, n_ - 1)));
+    }
+    if (wrong) from.push_back(0), to.push_back(choose_.of(-1, n_));
+    if (wrong || (n_ == 0 && count_ > 0)) call.sound = call.moderate = false;
+    Sides sides(call, Exact::Zero(n_, n_), n_, 0, count_);
+    const Exact z = sides.z.exact();
+    const std::vector<Exact> before = got(call);
+    call.watch(from);
+    call.watch(to);
+    const int code = gpucholmod_batch_shift(held_, from.data(), to.data(), index_t(from.size()), sides.pointer(),
+                                            &call.status);
+    if (!call.has_succeeded(code)) {
+      call.require(!call.sound || !std::all_of(before.begin(), before.end(), is_moderate), "a sound call fails");
+      return call.require_unchanged();
+    }
+    const std::vector<Exact> after = got(call);
+    for (index_t j = 0; call.moderate && j < count_; ++j) {
+      if (!is_moderate(before[j])) continue;
+      const index_t own = from.size() == 1 ? 0 : j;
+      std::vector<index_t> order;
+      for (index_t i = 0; i < n_; ++i)
+        if (i != from[own]) order.push_back(i);
+      order.insert(order.begin() + to[own], from[own]);
+      const Exact A = before[j].transpose() * before[j];
+      look_at_reshaped(call, after[j], part_of(A, order), norm(A));
+      if (!sides.exist) continue;
+      const Exact b = before[j].transpose() * z.middleCols(sides.m * j, sides.m);
+      look_at_reshaped_sides(call, after[j], sides.z.exact().middleCols(sides.m * j, sides.m), rows_of(b, order));
+    }
+  }
+
   void solve() {
     Call call(choose_, false);
     const int system = int(choose_.of(0, 2));

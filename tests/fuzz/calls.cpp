@@ -98,9 +98,10 @@ void use_factor(Choices& choose) {
 }
 void use_batch(Choices& choose) {
   Batch batch(choose);
-  void (Batch::*const calls[])() = {&Batch::update, &Batch::update,         &Batch::insert,  &Batch::remove,
-                                    &Batch::solve,  &Batch::solve_modified, &Batch::measure, &Batch::copy};
-  for (index_t left = choose.of(1, 8); left > 0 && batch.exists(); --left) (batch.*calls[choose.of(0, 7)])();
+  void (Batch::*const calls[])() = {&Batch::update, &Batch::update, &Batch::insert,
+                                    &Batch::remove, &Batch::shift,  &Batch::solve,
+                                    &Batch::solve_modified, &Batch::measure, &Batch::copy};
+  for (index_t left = choose.of(1, 8); left > 0 && batch.exists(); --left) (batch.*calls[choose.of(0, 8)])();
 }
 
 }  // namespace

@@ -139,6 +139,14 @@ class Batches(unittest.TestCase):
             batch.insert(at, new)
             expected = np.stack([A[j][np.ix_(order[j], order[j])] for j in range(9)])
             np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(expected), rtol=1e-11, atol=1e-12)
+            batch.shift(at, 5)
+            batch.shift(5, at)
+            np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(expected), rtol=1e-11, atol=1e-12)
+            batch.shift(1, 4)
+            order = [0, 2, 3, 4, 1, 5]
+            moved = expected[:, order][:, :, order]
+            np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(moved), rtol=1e-11, atol=1e-12)
+            batch.shift(4, 1)
             batch.delete(at[:, np.newaxis])
             np.testing.assert_allclose(batch.to_array(), np.linalg.cholesky(A[:, :5, :5]), rtol=1e-11, atol=1e-12)
 

@@ -17,7 +17,7 @@ fuzz_batch_life <- function(gpu) {
   worst <- NA_real_
   for (step in seq_len(whole(1L, 8L))) {
     A <- matrices_of_life(f)
-    change <- one_of(list(insert_in_life, delete_in_life, update_in_life), c(4, 2, 2))(f, A)
+    change <- one_of(list(insert_in_life, delete_in_life, move_in_life, update_in_life), c(4, 2, 2, 2))(f, A)
     what <- sprintf("%s; %s", what, change$what)
     sides <- if (!is.null(change$order) && chance(0.5)) draw_sides_in_life(f, change)
     seen <- observe(change$fun, frame_of(c(list(R = f), change$args, sides$args)))
@@ -77,7 +77,8 @@ draw_sides_in_life <- function(f, change) {
   })
   rss <- matrix(1e3, m, count)
   squares <- rss + apply(z^2, 2:3, sum) - beyond_in_life(z, f)
-  list(args = c(list(z = z, rss = rss), if (!is.null(p)) list(b = b)), B = B, squares = squares, m = m)
+  args <- c(list(z = z), if (!isTRUE(change$moves)) list(rss = rss), if (!is.null(p)) list(b = b))
+  list(args = args, B = B, squares = squares, rss = rss, m = m)
 }
 
 # The squares of the rows of z that members of f do not have.
@@ -90,7 +91,7 @@ beyond_in_life <- function(z, f) {
 check_sides_of_life <- function(f, value, sides, eps) {
   if (!identical(dim(value$z), c(f$n, sides$m, length(f)))) return("z has another shape")
   wrong <- if (any(beyond_in_life(value$z, f) != 0)) "z is not zero beyond a member"
-  after <- value$rss + apply(value$z^2, 2:3, sum)
+  after <- (if (is.null(value$rss)) sides$rss else value$rss) + apply(value$z^2, 2:3, sum)
   if (any(abs(after - sides$squares) > 1e3 * eps * sides$squares)) wrong <- c(wrong, "another sum of squares")
   for (i in seq_along(sides$B)) {
     own <- seq_len(nrow(sides$B[[i]]))
@@ -143,6 +144,29 @@ delete_in_life <- function(f, A) {
   after <- lapply(seq_along(A), function(m) A[[m]][order[[m]], order[[m]], drop = FALSE])
   list(fun = choldelete_gpu, args = list(index = index, in_place = chance(0.6)), A = after, outcome = "ok",
        order = order, what = sprintf("delete %d, %s", p, if (each) "of each" else "the same"))
+}
+
+# A row of all members, or one of each; or all of them in another order.
+move_in_life <- function(f, A) {
+  own <- vapply(A, nrow, 0L)
+  places <- function(each) if (each) vapply(own, function(n) sample.int(n, 1L), 0L) else sample.int(min(own), 1L)
+  if (min(own) == 0L || chance(0.4)) {
+    order <- lapply(own, sample.int)
+    same <- min(own) == max(own) && chance(0.5)
+    if (same) order[] <- order[1L]
+    whole <- vapply(order, function(order) c(order, setdiff(seq_len(f$n), order)), integer(f$n))
+    args <- list(order = if (same) order[[1L]] else matrix(whole, f$n, length(A)))
+    fun <- cholpermute_gpu
+  } else {
+    args <- list(from = places(chance(0.5)), to = places(chance(0.5)))
+    from <- rep_len(args$from, length(A))
+    to <- rep_len(args$to, length(A))
+    order <- lapply(seq_along(A), function(m) append(seq_len(own[[m]])[-from[[m]]], from[[m]], to[[m]] - 1L))
+    fun <- cholshift_gpu
+  }
+  after <- lapply(seq_along(A), function(m) A[[m]][order[[m]], order[[m]], drop = FALSE])
+  list(fun = fun, args = c(args, list(in_place = chance(0.6))), A = after, outcome = "ok", order = order, moves = TRUE,
+       what = sprintf("move by %s", paste(names(args), collapse = ", ")))
 }
 
 update_in_life <- function(f, A) {

@@ -159,6 +159,76 @@ test_that("functions of one factor tell what to do with many", {
                class = "gpucholmod_not_square")
   expect_error(choldelete_gpu(list(diag(2)), 1), "chol_batch(R) makes a batch", fixed = TRUE,
                class = "gpucholmod_not_numeric")
-  expect_error(cholshift_gpu(chol_batch(R), 1, 2), "R[[i]] is the factor of member i", fixed = TRUE,
+  expect_error(cholupdate_gpu(chol_batch(R), 1:2), "R[[i]] is the factor of member i", fixed = TRUE,
                class = "gpucholmod_not_numeric")
+})
+
+at_each_home("rows and columns move as chol() of the matrices says", {
+  set.seed(11)
+  g <- growing(6, keep_batch)
+  f <- g$f
+  before <- as.array(f)
+  moved <- function(from, to) factors(g$A[append((1:6)[-from], from, to - 1), append((1:6)[-from], from, to - 1), ])
+  for (places in list(c(1, 6), c(6, 1), c(2, 5), c(5, 2), c(3, 4), c(4, 4))) {
+    expect_equal(as.array(cholshift_gpu(f, places[1], places[2])), moved(places[1], places[2]))
+  }
+  expect_identical(as.array(f), before)
+  from <- rep_len(1:6, b)
+  to <- rep_len(c(4, 2, 1, 6, 3), b)
+  done <- cholshift_gpu(f, from, to)
+  for (m in 1:b) {
+    order <- append((1:6)[-from[m]], from[m], to[m] - 1)
+    expect_equal(done[[m]], chol(g$A[order, order, m]))
+  }
+  expect_identical(as.array(cholshift_gpu(f, 3, 3, in_place = TRUE)), before)
+  order <- c(4, 1, 6, 2, 3, 5)
+  expect_equal(as.array(cholpermute_gpu(f, order)), factors(g$A[order, order, ]))
+  each <- sapply(1:b, function(m) sample(6))
+  done <- cholpermute_gpu(f, each)
+  for (m in 1:b) expect_equal(done[[m]], chol(g$A[each[, m], each[, m], m]))
+  cholpermute_gpu(f, each, in_place = TRUE)
+  expect_identical(as.array(f), as.array(done))
+  expect_identical(as.array(cholpermute_gpu(f, 1:6)), as.array(done))
+})
+
+at_each_home("right-hand sides and names move along", {
+  set.seed(12)
+  A <- growing(5)$A
+  R <- factors(A)
+  dimnames(R) <- list(letters[1:5], letters[1:5], NULL)
+  f <- keep_batch(R)
+  z <- array(rnorm(5 * 2 * b), c(5, 2, b), list(letters[1:5], c("u", "v"), NULL))
+  coefficients <- solve_back(f, z)
+  order <- c(2, 3, 4, 1, 5)
+  done <- cholshift_gpu(f, "a", 4, z = z)
+  expect_identical(dimnames(done$z), list(letters[order], c("u", "v"), NULL))
+  expect_identical(dimnames(as.array(done$R)), list(letters[order], letters[order], NULL))
+  expect_equal(solve_back(done$R, done$z), coefficients[order, , ])
+  order <- c("e", "b", "a", "d", "c")
+  done <- cholpermute_gpu(f, order, z = z, in_place = TRUE)
+  expect_identical(done$R, f)
+  expect_identical(colnames(as.array(f)), order)
+  expect_equal(solve_back(f, done$z), coefficients[match(order, letters), , ])
+  done <- cholshift_gpu(f, rep_len(1:2, b), 3)
+  expect_null(dimnames(as.array(done)))
+})
+
+test_that("what cannot be moved is refused", {
+  f <- growing(4)$f
+  before <- as.array(f)
+  for (from in list(0, 5, NA, 1.5, 1:2, integer(), "x")) {
+    expect_error(cholshift_gpu(f, from, 1, in_place = TRUE), class = "gpucholmod_bad_argument")
+    expect_error(cholshift_gpu(f, 1, from, in_place = TRUE), class = "gpucholmod_bad_argument")
+  }
+  for (order in list(1:3, c(1, 1, 2, 3), 0:3, NA, matrix(1, 4, b))) {
+    expect_error(cholpermute_gpu(f, order, in_place = TRUE), class = "gpucholmod_bad_argument")
+  }
+  expect_error(cholpermute_gpu(f, matrix(1:4, 4, 2)), class = "gpucholmod_dimension_mismatch")
+  expect_identical(as.array(f), before)
+  ragged <- chol_batch(list(diag(2), diag(c(2, 3, 4))))
+  expect_error(cholshift_gpu(ragged, 3, 1), class = "gpucholmod_bad_argument")
+  expect_error(cholpermute_gpu(ragged, c(1, 3, 2)), "member 1 does not have", class = "gpucholmod_bad_argument")
+  moved <- cholshift_gpu(ragged, c(1, 3), c(2, 1))
+  expect_equal(diag(moved), cbind(c(1, 1, 1), c(4, 2, 3)))
+  expect_equal(diag(cholpermute_gpu(moved, cbind(c(2, 1, 3), c(3, 1, 2)))), cbind(c(1, 1, 1), c(3, 4, 2)))
 })

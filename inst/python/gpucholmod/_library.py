@@ -106,6 +106,7 @@ _CALLS = {
     "batch_update": [_POINTER, _POINTER, _POINTER, _POINTER, _POINTER],
     "batch_insert": [_POINTER, _POINTER, _POINTER, _POINTER],
     "batch_delete": [_POINTER, _INDEX, _POINTER, _INDEX, _POINTER, _POINTER],
+    "batch_shift": [_POINTER, _POINTER, _POINTER, _INDEX, _POINTER, _POINTER],
     "batch_orders": [_POINTER, _POINTER, _POINTER],
     "batch_solve": [_POINTER, c_int, Matrix, _POINTER],
     "batch_get": [_POINTER, Matrix, _POINTER, _POINTER],

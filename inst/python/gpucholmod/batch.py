@@ -235,6 +235,19 @@ class Batch(Handle):
         gone = np.ascontiguousarray(gone, np.intp)
         self._call(lib.batch_delete, self._handle, p, pointer(gone), gone.size, None)
 
+    def shift(self, source: Any, to: Any) -> None:
+        """Row and column `source` of every A_j becomes number `to`, those in between move one step towards where it
+        was.
+
+        source, to: integers, from 0, for all; or (c,) arrays of integers."""
+        places = [np.atleast_1d(array(name, place)) for name, place in (("source", source), ("to", to))]
+        for name, place in zip(("source", "to"), places):
+            if place.ndim != 1 or place.dtype.kind not in "iu" or len(place) not in (1, len(self)):
+                raise BadArgument(f"{name} must be an integer, or one for each of {len(self)} members")
+        count = max(len(place) for place in places)
+        moved = [np.ascontiguousarray(np.broadcast_to(place, count), np.intp) for place in places]
+        self._call(lib.batch_shift, self._handle, pointer(moved[0]), pointer(moved[1]), count, None)
+
     def solve(self, b: Any, system: str = "A") -> Any:
         """Returns the solutions of A_j x_j = b_j; of L_j x_j = b_j, if system is "forward"; of L_j' x_j = b_j, if it is
         "back".

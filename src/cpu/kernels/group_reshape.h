@@ -50,9 +50,9 @@ NOINLINE V lengths_by_hypot(unsigned which, V x, V y, V longer) {
   return P::load(lengths);
 }
 
-/// Finds the rotations that take `entries` of a row into the diagonal below, `norm`.
-template <class T>
-INLINE void find_rotations(const T* entries, double* norm, double* sine, double* cosine) {
+/// Finds the rotations that take `entries` into those of a row beside, `norm`, a number of each lane.
+template <class T, class Entry>
+INLINE void find_rotations(const Entry* entries, double* norm, double* sine, double* cosine) {
   using P = Pack<double>;
   for (index_t lane = 0; lane < group_size<T>; lane += P::lanes) {
     const typename P::V x = P::load(entries + lane), y = P::load(norm + lane);
@@ -65,8 +65,8 @@ INLINE void find_rotations(const T* entries, double* norm, double* sine, double*
   }
 }
 
-/// Rotates `columns` entries of a row, which become those of the row below, `out`, and of the row that is carried up.
-/// From right to left, as rows are rotated from the bottom up: so memory is read as one stream.
+/// Rotates `columns` entries of a row, which become those of the row beside, `out`, and of the row that is carried.
+/// From right to left, as rows are mostly rotated from the bottom up: so memory is read as one stream.
 template <class T>
 INLINE void rotate_row(const T* row, T* out, double* carried, const double* sines, const double* cosines,
                        index_t columns) {
@@ -88,6 +88,7 @@ INLINE void rotate_row(const T* row, T* out, double* carried, const double* sine
   }
 }
 
+/// Row `from` up to a smaller number, from the bottom up.
 template <class T>
 void shift_left(const GroupShift<T>& shift) {
   constexpr index_t lanes = group_size<T>;
@@ -100,24 +101,52 @@ void shift_left(const GroupShift<T>& shift) {
   std::copy_n(R(from, from + 1), behind * lanes, carried(from + 1));
   for (index_t i = from; i-- > to;) {
     double *const sine = shift.sine(i), *const cosine = shift.cosine(i);
-    find_rotations(R(i, from), norm, sine, cosine);
+    find_rotations<T>(R(i, from), norm, sine, cosine);
     rotate_row(R(i, from + 1), R(i + 1, from + 1), carried(from + 1), sine, cosine, behind);
     rotate_row(R(i, i), R(i + 1, i + 1), carried(i), sine, cosine, from - i);
   }
   std::copy_n(norm, lanes, R(to, to));
   std::copy_n(carried(to), (from - to) * lanes, R(to, to + 1));
   std::copy_n(carried(from + 1), behind * lanes, R(to, from + 1));
-  for (index_t i = 0; i < to; ++i) {
-    T moved[lanes];
-    std::copy_n(R(i, from), lanes, moved);
-    std::copy_backward(R(i, to), R(i, from), R(i, from + 1));
-    std::copy_n(moved, lanes, R(i, to));
+  for (index_t i = 0; i < to; ++i) std::rotate(R(i, to), R(i, from), R(i, from + 1));
+}
+
+/// Row `from` down to a larger number, from the top down. Column `from` has but one entry in the rows that change.
+template <class T>
+void shift_right(const GroupShift<T>& shift) {
+  constexpr index_t lanes = group_size<T>;
+  const index_t from = shift.from, to = shift.to, behind = shift.order - 1 - to;
+  const auto R = [&](index_t i, index_t j) { return shift.R + group_entry<T>(shift.n, i, j); };
+  const auto carried = [&](index_t j) { return shift.work + j * lanes; };
+  alignas(64) double norm[lanes], moved[lanes];
+  std::copy_n(R(from, from), lanes, moved);
+  std::copy_n(R(from, from + 1), (shift.order - 1 - from) * lanes, carried(from + 1));
+  for (index_t i = from; i < to; ++i) {
+    double *const sine = shift.sine(i), *const cosine = shift.cosine(i);
+    std::copy_n(R(i + 1, i + 1), lanes, norm);
+    find_rotations<T>(carried(i + 1), norm, sine, cosine);
+    for (index_t l = 0; l < lanes; ++l) cosine[l] = -cosine[l];
+    rotate_row(R(i + 1, to + 1), R(i, to + 1), carried(to + 1), sine, cosine, behind);
+    rotate_row(R(i + 1, i + 2), R(i, i + 1), carried(i + 2), sine, cosine, to - i - 1);
+    std::copy_n(norm, lanes, R(i, i));
+    for (index_t l = 0; l < lanes; ++l) {
+      R(i, to)[l] = T(-cosine[l] * moved[l]);
+      moved[l] *= sine[l];
+    }
   }
+  std::copy_n(moved, lanes, R(to, to));
+  std::copy_n(carried(to + 1), behind * lanes, R(to, to + 1));
+  for (index_t i = 0; i < from; ++i) std::rotate(R(i, from), R(i, from + 1), R(i, to + 1));
+}
+
+template <class T>
+void shift_rows(const GroupShift<T>& shift) {
+  shift.from > shift.to ? shift_left(shift) : shift_right(shift);
 }
 
 template <class T>
 const GroupKernels<T>& group_kernels() {
-  static constexpr GroupKernels<T> all{GroupSteps<T>::most, sweep<T>, solve_forward<T>, solve_back<T>, shift_left<T>};
+  static constexpr GroupKernels<T> all{GroupSteps<T>::most, sweep<T>, solve_forward<T>, solve_back<T>, shift_rows<T>};
   return all;
 }
 

@@ -1,12 +1,9 @@
 #pragma once
 
-#include "cuda/kernels/batch.cuh"
+#include "cuda/kernels/batch_move.cuh"
 #include "cuda/kernels/member_reshape.h"
 
 namespace gpucholmod::cuda {
-
-/// The team of a block that has a member.
-__device__ __forceinline__ MemberTeam team_of_block() { return MemberTeam(int(threadIdx.x), int(blockDim.x)); }
 
 ///   Grid     a block of whole warps for each member
 template <class T>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/kernels/fill_triangle.h"
+#include "cuda/kernels/member_move.h"
 
 /// Rows and columns of the members of a batch come and go, from one packed triangle to another. Written over a class
 /// Team, as member.h is.
@@ -146,105 +147,6 @@ GPUCHOLMOD_HOST_DEVICE void append_rows(const Team& team, const BatchRows<T>& of
   });
 }
 
-constexpr int most_rows = 1024;  ///< of a member
-
-/// What a team shares while rows of a member move or go.
-struct ReshapeRoom {
-  double sine[most_rows], cosine[most_rows];
-  double norm;
-  int kept[most_rows];
-};
-
-/// The rotations that take column `from` of R, which room.cosine has from row `to` on, to place `to`: of rows i and
-/// i + 1, from the bottom up. By one thread.
-GPUCHOLMOD_HOST_DEVICE void find_rotations(int from, int to, ReshapeRoom& room) {
-  double norm = room.cosine[from];
-  for (int i = from - 1; i >= to; --i) {
-    const double entry = room.cosine[i], longer = hypot(entry, norm);
-    room.sine[i] = norm / longer;
-    room.cosine[i] = entry / longer;
-    norm = longer;
-  }
-  room.norm = norm;
-}
-
-/// Row and column `from` of a member of order `order`, in a packed triangle R of order n, become number `to`. Row i + 1
-/// becomes sine R_i - cosine c, and c, what comes up from row `from`, cosine R_i + sine c. By a thread for each column:
-/// rows are read before a barrier, and written behind it, several at a time.
-template <class Team, class T>
-GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, int n, int order, int from, int to,
-                                       ReshapeRoom& room) {
-  struct Rows {
-    double of[at_once];
-  };
-  typename Team::template PerThread<double> carried;
-  typename Team::template PerThread<Rows> here;
-  team.threads([&](int j) {
-    if (j >= to && j <= from) room.cosine[j] = R.get(row_of(n, j) + from);
-    carried[j] = j > from && j < order ? R.get(row_of(n, from) + j) : 0;
-  });
-  team.sync();
-  team.threads([&](int j) {
-    if (j == 0) find_rotations(from, to, room);
-  });
-  GPUCHOLMOD_NO_UNROLL for (int last = from - 1; last >= to; last -= at_once) {
-    team.threads([&](int j) {
-      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
-        here[j].of[u] = last - u >= to && j >= last - u && j < order && j != from ? R.get(row_of(n, last - u) + j) : 0;
-    });
-    team.sync();
-    team.threads([&](int j) {
-      if (j >= order || j == from) return;
-      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u) {
-        const int i = last - u;
-        if (i < to || j < i) continue;
-        const double r = here[j].of[u], c = carried[j];
-        R.set(room.sine[i] * r - room.cosine[i] * c, row_of(n, i + 1) + (j < from ? j + 1 : j));
-        carried[j] = room.cosine[i] * r + room.sine[i] * c;
-      }
-    });
-  }
-  team.sync();
-  team.threads([&](int j) {
-    if (j == from) R.set(room.norm, row_of(n, to) + to);
-    else if (j >= to && j < order) R.set(carried[j], row_of(n, to) + (j < from ? j + 1 : j));
-  });
-  GPUCHOLMOD_NO_UNROLL for (int first = 0; first < to; first += at_once) {
-    team.threads([&](int j) {
-      if (j < to || j > from) return;
-      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
-        if (first + u < to) here[j].of[u] = R.get(row_of(n, first + u) + j);
-    });
-    team.sync();
-    team.threads([&](int j) {
-      if (j < to || j > from) return;
-      GPUCHOLMOD_UNROLL for (int u = 0; u < at_once; ++u)
-        if (first + u < to) R.set(here[j].of[u], row_of(n, first + u) + (j == from ? to : j + 1));
-    });
-  }
-  team.sync();
-}
-
-/// Right-hand sides of a member, `rows` of each, take row `from` to place `to` by the rotations that `room` has. By a
-/// thread for each.
-template <class Team>
-GPUCHOLMOD_HOST_DEVICE void rotate_sides(const Team& team, double* sides, int count, int rows, int from, int to,
-                                         const ReshapeRoom& room) {
-  team.threads([&](int thread) {
-    for (int s = thread; s < count; s += team.size()) {
-      double* const z = sides + index_t(s) * rows;
-      double carried = z[from];
-      for (int i = from - 1; i >= to; --i) {
-        const double here = z[i];
-        z[i + 1] = room.sine[i] * here - room.cosine[i] * carried;
-        carried = room.cosine[i] * here + room.sine[i] * carried;
-      }
-      z[to] = carried;
-    }
-  });
-  team.sync();
-}
-
 /// The new rows of a member, which append_rows() has put at its end, go to their places.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void place_rows(const Team& team, const BatchRows<T>& of, index_t member, ReshapeRoom& room) {
@@ -253,7 +155,7 @@ GPUCHOLMOD_HOST_DEVICE void place_rows(const Team& team, const BatchRows<T>& of,
   const Numbers<T> R = of.out + member * words_of(of.made_n);
   const int rows = of.n + of.p;
   for (int q = 0; q < of.p; ++q) {
-    shift_left(team, R, of.made_n, own.order + of.p, own.order + q, own.at + q, room);
+    shift(team, R, of.made_n, own.order + of.p, own.order + q, own.at + q, room);
     if (of.sides > 0)
       rotate_sides(team, of.made_z + member * of.sides * rows, of.sides, rows, own.order + q, own.at + q, room);
   }

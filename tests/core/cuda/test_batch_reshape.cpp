@@ -15,6 +15,8 @@ TEST_P(CudaBatchReshape, GrowsAndShrinks) {
   grow_and_shrink(keep, GetParam(), {1, 2, 4, 7, 30, 62, 64, 65, 127, 200}, 10);
 }
 
+TEST_P(CudaBatchReshape, MovesRows) { move_rows(keep, GetParam(), {1, 2, 3, 7, 30, 31, 32, 33, 64, 65, 127, 200}, 10); }
+
 TEST_P(CudaBatchReshape, MembersThatFailStay) {
   for (const index_t n : {3, 12, 40, 130}) some_fail(keep, GetParam(), n, 10);
 }
@@ -23,7 +25,10 @@ TEST_P(CudaBatchReshape, NumbersOfAnySize) { reshape_numbers_of_any_size(keep, G
 
 TEST_P(CudaBatchReshape, AllMembersFail) { all_fail(keep, GetParam()); }
 
-TEST_P(CudaBatchReshape, RefusesWhatVanishes) { refuse_what_vanishes(keep, GetParam()); }
+TEST_P(CudaBatchReshape, RefusesWhatVanishes) {
+  refuse_what_vanishes(keep, GetParam());
+  refuse_what_vanishes_when_moved(keep, GetParam());
+}
 
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaBatchReshape, testing::Values(Precision::double_, Precision::single),
                          [](const auto& info) { return info.param == Precision::single ? "Single" : "Double"; });
@@ -42,6 +47,9 @@ TEST(CudaBatchReshaped, LargeMembers) {
     Random random(1);
     GrowingBatch batch(keep, Precision::double_, n, n == 1021 ? 1 : 2, n, random);
     batch.insert(3, {n / 2}, {}, true, true, random);
+    EXPECT_LT(batch.units(), 10);
+    batch.shift({{5}, {n}}, true);
+    batch.shift({{n}, {n / 3}}, false);
     EXPECT_LT(batch.units(), 10);
     batch.remove({2, {0, n - 1}}, false);
     EXPECT_LT(batch.units(), 10);
