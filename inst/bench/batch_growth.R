@@ -4,10 +4,10 @@
 #                                     [--out=FILE]
 #
 # b x n: members, and their order. `append`: p rows at the end, in place, with room for them; `insert`: at the front;
-# `delete`: the first p; `solve`: with one right-hand side, for comparison; `refactor`: chol() of the new matrix of 50
-# members, times b / 50, which needs that matrix. Each figure is the median of the repeats. `residual`: of the last
-# member after appending, ||R'R - A||_1 / (eps n ||A||_1). One thread computes if OMP_THREAD_LIMIT and
-# OMP_NUM_THREADS, which BLAS reads, are 1.
+# `delete`: the first p; `up`, `down`: the last row becomes the first, and the first the last; `solve`: with one
+# right-hand side, for comparison; `refactor`: chol() of the new matrix of 50 members, times b / 50, which needs that
+# matrix. Each figure is the median of the repeats. `residual`: of the last member after appending,
+# ||R'R - A||_1 / (eps n ||A||_1). One thread computes if OMP_THREAD_LIMIT and OMP_NUM_THREADS, which BLAS reads, are 1.
 library(gpucholmod)
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
@@ -46,11 +46,13 @@ measured <- function(backend, b, n, p) {
   delete <- timed(function() choldelete_gpu(f, seq_len(p), in_place = TRUE),
                   function() cholinsert_gpu(f, Y, at = 1, in_place = TRUE))
   choldelete_gpu(f, seq_len(p), in_place = TRUE)
+  up <- timed(function() cholshift_gpu(f, n, 1, in_place = TRUE), function() cholshift_gpu(f, 1, n, in_place = TRUE))
+  down <- timed(function() cholshift_gpu(f, 1, n, in_place = TRUE), function() cholshift_gpu(f, n, 1, in_place = TRUE))
   right <- matrix(1, n, b)
   solve <- timed(function() solve(f, right))
   free(f)
   refactor <- timed(function() for (m in 1:50) chol(A)) * b / 50
-  data.frame(backend, b, n, p, append, insert, delete, solve, refactor, residual)
+  data.frame(backend, b, n, p, append, insert, delete, up, down, solve, refactor, residual)
 }
 
 sizes <- function(which, default) {

@@ -65,9 +65,9 @@ INLINE void find_rotations(const Entry* entries, double* norm, double* sine, dou
   }
 }
 
-/// Rotates `columns` entries of a row, which become those of the row beside, `out`, and of the row that is carried.
-/// From right to left, as rows are mostly rotated from the bottom up: so memory is read as one stream.
-template <class T>
+/// Rotates `columns` entries of a row, which become those of the row beside, `out`, and of the row that is carried. From
+/// right to left where the next row is the one above, so that memory is read as one stream.
+template <class T, bool to_the_left>
 INLINE void rotate_row(const T* row, T* out, double* carried, const double* sines, const double* cosines,
                        index_t columns) {
   using P = Pack<double>;
@@ -78,7 +78,8 @@ INLINE void rotate_row(const T* row, T* out, double* carried, const double* sine
     sine[v] = P::load(sines + v * P::lanes);
     cosine[v] = P::load(cosines + v * P::lanes);
   }
-  for (index_t at = (columns - 1) * lanes; at >= 0; at -= lanes) {
+  for (index_t i = 0; i < columns; ++i) {
+    const index_t at = (to_the_left ? columns - 1 - i : i) * lanes;
     UNROLL for (int v = 0; v < count; ++v) {
       const index_t here = at + v * P::lanes;
       const typename P::V r = P::load(row + here), c = P::load(carried + here);
@@ -102,8 +103,8 @@ void shift_left(const GroupShift<T>& shift) {
   for (index_t i = from; i-- > to;) {
     double *const sine = shift.sine(i), *const cosine = shift.cosine(i);
     find_rotations<T>(R(i, from), norm, sine, cosine);
-    rotate_row(R(i, from + 1), R(i + 1, from + 1), carried(from + 1), sine, cosine, behind);
-    rotate_row(R(i, i), R(i + 1, i + 1), carried(i), sine, cosine, from - i);
+    rotate_row<T, true>(R(i, from + 1), R(i + 1, from + 1), carried(from + 1), sine, cosine, behind);
+    rotate_row<T, true>(R(i, i), R(i + 1, i + 1), carried(i), sine, cosine, from - i);
   }
   std::copy_n(norm, lanes, R(to, to));
   std::copy_n(carried(to), (from - to) * lanes, R(to, to + 1));
@@ -126,8 +127,8 @@ void shift_right(const GroupShift<T>& shift) {
     std::copy_n(R(i + 1, i + 1), lanes, norm);
     find_rotations<T>(carried(i + 1), norm, sine, cosine);
     for (index_t l = 0; l < lanes; ++l) cosine[l] = -cosine[l];
-    rotate_row(R(i + 1, to + 1), R(i, to + 1), carried(to + 1), sine, cosine, behind);
-    rotate_row(R(i + 1, i + 2), R(i, i + 1), carried(i + 2), sine, cosine, to - i - 1);
+    rotate_row<T, false>(R(i + 1, i + 2), R(i, i + 1), carried(i + 2), sine, cosine, to - i - 1);
+    rotate_row<T, false>(R(i + 1, to + 1), R(i, to + 1), carried(to + 1), sine, cosine, behind);
     std::copy_n(norm, lanes, R(i, i));
     for (index_t l = 0; l < lanes; ++l) {
       R(i, to)[l] = T(-cosine[l] * moved[l]);
