@@ -65,8 +65,8 @@ INLINE void find_rotations(const Entry* entries, double* norm, double* sine, dou
   }
 }
 
-/// Rotates `columns` entries of a row, which become those of the row beside, `out`, and of the row that is carried. From
-/// right to left where the next row is the one above, so that memory is read as one stream.
+/// Rotates `columns` entries of a row, which become those of the row beside, `out`, and of the row that is carried.
+/// From right to left where the next row is the one above, so that memory is read as one stream.
 template <class T, bool to_the_left>
 INLINE void rotate_row(const T* row, T* out, double* carried, const double* sines, const double* cosines,
                        index_t columns) {
