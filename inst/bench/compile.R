@@ -1,12 +1,14 @@
 # Compiles the programs that core.R and batch.R run. Read by both after common.R, in the package's sources.
 #
 # A program is compiled once with the package's core, by R's compiler with R's flags, and once with Eigen (RcppEigen),
-# with -O3 -march=native. tools/library.mk builds the core, and is the only place that lists its files. --build=DIR
-# names the folder in which it builds, so that the next run finds the core built.
+# with -O3 -march=native, or --march=. tools/library.mk builds the core, and is the only place that lists its files.
+# --build=DIR names the folder in which it builds, so that the next run finds the core built. --programs=DIR names one
+# for the programs: those that are there are run as they are, on another machine too.
 
 src <- file.path(here, "..", "..", "src")
-scratch <- tempfile("programs")
-dir.create(scratch)
+scratch <- option("programs", tempfile("programs"))
+dir.create(scratch, showWarnings = FALSE)
+march <- paste0("-march=", option("march", "native"))
 build <- normalizePath(option("build", file.path(scratch, "build")), mustWork = FALSE)
 config <- function(what) system2(file.path(R.home("bin"), "R"), c("CMD", "config", what), stdout = TRUE)
 eigen_include <- system.file("include", package = "RcppEigen")
@@ -20,15 +22,16 @@ run_or_stop <- function(what, ...) {
   }
 }
 
-# Compiles the program `name` by `command`, and returns its path.
+# Compiles the program `name` by `command`, unless it is there, and returns its path.
 compiled <- function(name, command, ...) {
   program <- file.path(scratch, name)
-  run_or_stop(name, command, ..., "-o", shQuote(program))
+  if (!file.exists(program)) run_or_stop(name, command, ..., "-o", shQuote(program))
   program
 }
 
 # Compiles `source` with the core.
 with_core <- function(source) {
+  if (file.exists(file.path(scratch, "own"))) return(file.path(scratch, "own"))
   compiler <- paste(config("CXX17"), config("CXX17STD"))
   flags <- paste(config("CXX17FLAGS"), "-DNDEBUG -w")
   library <- file.path(build, "libgpucholmod.a")
@@ -42,5 +45,5 @@ with_core <- function(source) {
 
 # Compiles `source` with Eigen alone.
 with_eigen <- function(source) {
-  compiled("eigen", config("CXX17"), "-std=c++17 -O3 -march=native -DNDEBUG -DOF_EIGEN -w", eigen, shQuote(source))
+  compiled("eigen", config("CXX17"), "-std=c++17 -O3", march, "-DNDEBUG -DOF_EIGEN -w", eigen, shQuote(source))
 }

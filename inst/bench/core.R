@@ -1,7 +1,7 @@
 # The core of the CPU backend by itself, from n = 5 on, beside Eigen and hyhound.
 #
 #   Rscript inst/bench/core.R [--hyhound=DIR --guanaqo=DIR] [--most=4096] [--seconds=0.05] [--build=DIR]
-#                             [--out=core.csv]
+#                             [--programs=DIR] [--march=native] [--out=core.csv]
 #
 # core.cpp says what is measured, for n up to --most; compile.R compiles it with this package's core and with Eigen, in
 # the package's sources. clang++-19 compiles hyhound with Eigen's flags, if the folders of its sources and of guanaqo's
@@ -37,7 +37,7 @@ if (nzchar(option("hyhound", ""))) {
   writeLines("#define GUANAQO_EXPORT", file.path(made[[2L]], "export.h"))
   folders <- c(scratch, file.path(option("hyhound", ""), "src", c("hyhound", "util"), "include"),
                file.path(option("guanaqo", ""), "src", "include"))
-  program <- compiled("hyhound-program", "clang++-19 -std=gnu++23 -O3 -march=native -DNDEBUG -DOF_HYHOUND -w",
+  program <- compiled("hyhound-program", "clang++-19 -std=gnu++23 -O3", march, "-DNDEBUG -DOF_HYHOUND -w",
                       paste0("-I", shQuote(folders), collapse = " "), core)
   figures <- rbind(figures, measured(program))
 } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstdint>
 #include <thread>
 
 #include "base/factor_io.h"
@@ -22,6 +23,24 @@ index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t st
   const index_t pieces = few ? 8 : std::max(8, 4 * threads);
   return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip,
                              few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
+}
+
+/// Bytes after which addresses want the same place in the first-level cache.
+constexpr std::uintptr_t page = 4096;
+
+/// Numbers that a strip's part of V needs beside its own, so that it can be where columns_apart() wants it.
+template <class T>
+index_t spare(index_t n, Uplo uplo) {
+  return uplo == Uplo::lower && n >= 256 ? index_t(page / sizeof(T)) : 0;
+}
+
+/// Returns where in `memory` a strip's part of V lies a quarter of a page from R, its part of a lower factor: if rows of
+/// R are a multiple of a page apart, the tail kernel's lines of all of them fill the few places that they want, and V's
+/// would push them out; half a page from R there may be the result.
+template <class T>
+T* columns_apart(T* memory, const T* R) {
+  const auto line_of = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p) / 64 * 64; };
+  return memory + (line_of(R) + page / 4 - line_of(memory)) % page / sizeof(T);
 }
 
 }  // namespace
@@ -80,7 +99,7 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(width_);
   block_words_ = stages_.block_words();
-  first_.Vt = stages_.scratch(V.cols * ldv_);
+  first_.Vt = stages_.scratch(V.cols * ldv_ + spare<T>(V.rows, uplo));
   first_.block = stages_.scratch(block_words_);
   others_.reserve(threads_ - 1);
   for (int t = 1; t < threads_; ++t) others_.push_back(workspace());
@@ -88,7 +107,7 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
 
 template <class T>
 typename BlockedSweep<T>::Workspace BlockedSweep<T>::workspace() {
-  return {stages_.scratch(V_.cols * ldv_), stages_.scratch(block_words_), {}, 0};
+  return {stages_.scratch(V_.cols * ldv_ + spare<T>(V_.rows, uplo_)), stages_.scratch(block_words_), {}, 0};
 }
 
 template <class T>
@@ -139,12 +158,13 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   const bool upper = uplo_ == Uplo::upper, discard = walk.out.data == nullptr;
   const index_t entry = first - walk.origin, start = std::min(first_row_, last);
   if (start > 0 && !keep_rows(walk, mine, first, last)) return false;
-  auto strips = stages_.begin({upper ? walk.R.col(entry) : walk.R.data + entry,
+  const T* const R = upper ? walk.R.col(entry) : walk.R.data + entry;
+  auto strips = stages_.begin({R,
                                discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
                                walk.R.ld,
                                !discard ? walk.out.ld : stages_.count() == 1 ? 0 : upper ? last : width_,
                                last - first,
-                               mine.Vt,
+                               spare<T>(V_.rows, uplo_) > 0 ? columns_apart(mine.Vt, R) : mine.Vt,
                                ldv_,
                                mine.block},
                               first);
