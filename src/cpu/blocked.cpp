@@ -34,9 +34,9 @@ index_t spare(index_t n, Uplo uplo) {
   return uplo == Uplo::lower && n >= 256 ? index_t(page / sizeof(T)) : 0;
 }
 
-/// Returns where in `memory` a strip's part of V lies a quarter of a page from R, its part of a lower factor: if rows of
-/// R are a multiple of a page apart, the tail kernel's lines of all of them fill the few places that they want, and V's
-/// would push them out; half a page from R there may be the result.
+/// Returns where in `memory` a strip's part of V lies a quarter of a page from R, its part of a lower factor: if rows
+/// of R are a multiple of a page apart, the tail kernel's lines of all of them fill the few places that they want, and
+/// V's would push them out; half a page from R there may be the result.
 template <class T>
 T* columns_apart(T* memory, const T* R) {
   const auto line_of = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p) / 64 * 64; };
