@@ -3,7 +3,7 @@
 #' For a handle from [chol_batch()], [cholinsert_gpu()] inserts rows and columns into the matrix \eqn{A} of every
 #' member, and [choldelete_gpu()] deletes some of each: many Gaussian processes that get a point each, or lose their
 #' oldest. [cholshift_gpu()] moves a row and column, those in between one step towards where it was, and
-#' [cholpermute_gpu()] puts them in another order.
+#' [cholpermute_gpu()] puts rows and columns in another order.
 #'
 #' New columns of \eqn{R} are found by a forward substitution and the factor of a \eqn{p \times p}{p x p} matrix.
 #' Between other rows, rotations take them to their place, so that nothing is downdated. A deletion adds what was in the
@@ -28,13 +28,13 @@
 #'   for each. By default they are appended at the end of each member.
 #' @param index The rows and columns to delete: what selects them as in [choldelete_gpu()], for all members; or a
 #'   \eqn{p \times b}{p x b} matrix of numbers, a column for each member.
-#' @param from,to The number or name of the row and column to move, and its number afterwards, one for all members or
-#'   one for each.
+#' @param from,to The number or name of the row and column to move, and its number afterwards: each of them one for all
+#'   members, or one for each member.
 #' @param order The new order, as in [cholpermute_gpu()]: a permutation of the row numbers, or the row names, for all
 #'   members; or an \eqn{n \times b}{n x b} matrix, a column for each member, in which rows that a member does not have
 #'   stay where they are.
 #' @param ... Must be empty.
-#' @param z Right-hand sides that get or lose rows along with the factors, where \eqn{R'z = b}: an
+#' @param z Right-hand sides whose rows come, go or move along with those of the factors, where \eqn{R'z = b}: an
 #'   \eqn{n \times m \times b}{n x m x b} array, or in a form that [cholupdate_batch()] takes. All
 #'   its numbers must be finite, also those of rows that a member does not have. On a GPU, `choldelete_gpu()` takes `z`
 #'   only if the new order and \eqn{m} are at most 1,024 together, or if the order or capacity of the batch is above
@@ -111,7 +111,7 @@ cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., z = NULL, b = NULL, 
   p <- if (length(dim(X)) == 3L) dim(X)[[2L]] else 1L
   open <- function() open_members(X, R$n + p, R$count, "X", "as the new matrices have")
   given <- if (is.double(X)) open() else with_memory(open())
-  at <- if (is.null(at)) integer() else places_in_members(at, rcpp_batch_orders(R))
+  at <- if (is.null(at)) integer() else places_in_members(at, rcpp_batch_orders(R), R$n)
   names <- new_names(names, p)
   sides <- with_memory(batch_sides(z, b, rss, R$n, p, R$count, c("b", "X")))
   n <- R$n
@@ -163,11 +163,12 @@ cholshift_gpu.chol_batch <- function(R, from, to, ..., z = NULL, in_place = FALS
   require_live_batch(R)
   require_same_places(.subset2(R, "dimnames")[[3L]], z = z, vectors = c("from", "to"), from = from, to = to)
   own <- rcpp_batch_orders(R)
-  from <- rows_to_move(if (is.character(from)) places_of(from, R, "from") else from, own, "from")
-  to <- rows_to_move(to, own, "to")
-  order <- if (all(own == R$n) && length(unique(from)) == 1L && length(unique(to)) == 1L) {
-    append(seq_len(R$n)[-from[[1L]]], from[[1L]], to[[1L]] - 1L)
-  }
+  from <- rows_to_move(if (is.character(from)) places_of(from, R, "from") else from, own, "from", R$n)
+  to <- rows_to_move(to, own, "to", R$n)
+  order <- if (all(from == to)) seq_len(R$n)
+           else if (length(unique(from)) == 1L && length(unique(to)) == 1L) {
+             append(seq_len(R$n)[-from[[1L]]], from[[1L]], to[[1L]] - 1L)
+           }
   each <- max(length(from), length(to))
   move_members(R, matrix(rep_len(from, each), 1L), matrix(rep_len(to, each), 1L), order, z, in_place)
 }
@@ -178,9 +179,9 @@ cholpermute_gpu.chol_batch <- function(R, order, ..., z = NULL, in_place = FALSE
   require_no_more(...)
   require_flag(in_place, "in_place")
   require_live_batch(R)
-  require_same_places(.subset2(R, "dimnames")[[3L]], z = z)
-  own <- rcpp_batch_orders(R)
   each <- is.matrix(order)
+  require_same_places(.subset2(R, "dimnames")[[3L]], z = z, order = if (each) order)
+  own <- rcpp_batch_orders(R)
   if (each && ncol(order) != length(own)) {
     stop_gpucholmod("dimension_mismatch", sprintf("'order' is for %d members, there are %d", ncol(order), length(own)),
                     list(expected = length(own), actual = ncol(order)))
@@ -189,8 +190,8 @@ cholpermute_gpu.chol_batch <- function(R, order, ..., z = NULL, in_place = FALSE
   if (is.character(order)) columns <- lapply(columns, places_of, R, "order")
   columns <- lapply(columns, require_permutation, order, R$n)
   for (m in seq_along(own)) {
-    beyond <- seq_len(R$n)[-seq_len(own[[m]])]
-    if (own[[m]] < R$n && !identical(columns[[if (each) m else 1L]][beyond], beyond)) {
+    beyond <- which(seq_len(R$n) > own[[m]])
+    if (!identical(columns[[if (each) m else 1L]][beyond], beyond)) {
       stop_bad_argument("order", order, sprintf("moves rows that member %d does not have", m))
     }
   }
@@ -216,10 +217,11 @@ move_members <- function(R, from, to, order, z, in_place) {
   if (in_place && is.null(sides)) invisible(value) else value
 }
 
-# Returns numbers of rows, one for all members or one for each, of orders `own`, as integers.
-rows_to_move <- function(rows, own, name) {
+# Returns numbers of rows, one for all members or one for each, of orders `own`, as integers. Of no members, it is the
+# order n that counts.
+rows_to_move <- function(rows, own, name, n) {
   whole <- is.numeric(rows) && length(rows) %in% c(1L, length(own)) && !anyNA(rows) && all(rows == round(rows)) &&
-    all(rows >= 1 & rows <= own)
+    all(rows >= 1 & rows <= if (length(own)) own else n)
   if (!whole) {
     stop_bad_argument(name, rows, sprintf("must be one number for all %d members or one for each, of a row that it has",
                                           length(own)))
@@ -237,10 +239,11 @@ orders <- function(f) {
   value
 }
 
-# Returns places, one for all members or one for each, of orders `own`, as integers.
-places_in_members <- function(at, own) {
+# Returns places, one for all members or one for each, of orders `own`, as integers. Of no members, it is the order n
+# that counts.
+places_in_members <- function(at, own, n) {
   whole <- is.numeric(at) && length(at) %in% c(1L, length(own)) && !anyNA(at) && all(at == round(at)) &&
-    all(at >= 1 & at <= own + 1)
+    all(at >= 1 & at <= 1 + if (length(own)) own else n)
   if (!whole) {
     stop_bad_argument("at", at, sprintf(paste("must be one number for all %d members or one for each, from 1 to one",
                                               "more than the member has rows"), length(own)))

@@ -193,11 +193,15 @@ Rcpp::List rcpp_batch_shift(SEXP handle, SEXP modified, Rcpp::List moves, SEXP d
     what.sides.first.z = z.data();
     NewSize size(modified);
     Begun<HeldBatch> changed(modified);
-    std::unique_ptr<HeldBatch> made = in_place ? nullptr : R->copy();
+    std::unique_ptr<HeldBatch> made;
+    if (!in_place && steps.count() == 0) made = R->copy();
     std::atomic<bool> of_copy{false};
     for (index_t q = 0; q < steps.count(); ++q) {
       steps.set(q, what);
-      naming_members([&] { (made ? *made : *R).shift(what, nullptr, made ? of_copy : changed.flag); });
+      naming_members([&] {
+        if (made) made->shift(what, nullptr, of_copy);
+        else R->shift(what, in_place ? nullptr : &made, changed.flag);
+      });
       std::copy_n(what.sides.first.out, words, z.data());
     }
     changed.flag = in_place && carried;

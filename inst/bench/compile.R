@@ -3,7 +3,7 @@
 # A program is compiled once with the package's core, by R's compiler with R's flags, and once with Eigen (RcppEigen),
 # with -O3 -march=native, or --march=. tools/library.mk builds the core, and is the only place that lists its files.
 # --build=DIR names the folder in which it builds, so that the next run finds the core built. --programs=DIR names one
-# for the programs: those that are there are run as they are, on another machine too.
+# for the programs: those that are there are run as they are, on another machine too, which is said.
 
 src <- file.path(here, "..", "..", "src")
 scratch <- option("programs", tempfile("programs"))
@@ -22,16 +22,26 @@ run_or_stop <- function(what, ...) {
   }
 }
 
-# Compiles the program `name` by `command`, unless it is there, and returns its path.
-compiled <- function(name, command, ...) {
-  program <- file.path(scratch, name)
-  if (!file.exists(program)) run_or_stop(name, command, ..., "-o", shQuote(program))
+# Returns the path of the program `name` of a source.
+program_of <- function(source, name) file.path(scratch, paste0(sub("[.]cpp$", "", basename(source)), "-", name))
+
+# Returns true if a program is there, and says so.
+is_there <- function(program) {
+  found <- file.exists(program)
+  if (found) message("not compiled, as it is there: ", program)
+  found
+}
+
+# Compiles the program `name` of a source by `command`, unless it is there, and returns its path.
+compiled <- function(source, name, command, libraries = "") {
+  program <- program_of(source, name)
+  if (!is_there(program)) run_or_stop(name, command, shQuote(source), libraries, "-o", shQuote(program))
   program
 }
 
 # Compiles `source` with the core.
 with_core <- function(source) {
-  if (file.exists(file.path(scratch, "own"))) return(file.path(scratch, "own"))
+  if (is_there(program_of(source, "own"))) return(program_of(source, "own"))
   compiler <- paste(config("CXX17"), config("CXX17STD"))
   flags <- paste(config("CXX17FLAGS"), "-DNDEBUG -w")
   library <- file.path(build, "libgpucholmod.a")
@@ -39,11 +49,11 @@ with_core <- function(source) {
   variables <- c(BUILD = build, EIGEN = eigen_include, CXX = config("CXX17"), CXXFLAGS = flags)
   run_or_stop("the core", "make -s -f", shQuote(makefile), "-j", parallel::detectCores(), shQuote(library),
               paste0(names(variables), "=", shQuote(variables), collapse = " "))
-  compiled("own", compiler, flags, eigen, "-I", shQuote(src), shQuote(source), shQuote(library), config("LAPACK_LIBS"),
-           config("BLAS_LIBS"), config("FLIBS"), "-lpthread")
+  compiled(source, "own", paste(compiler, flags, eigen, "-I", shQuote(src)),
+           paste(shQuote(library), config("LAPACK_LIBS"), config("BLAS_LIBS"), config("FLIBS"), "-lpthread"))
 }
 
 # Compiles `source` with Eigen alone.
 with_eigen <- function(source) {
-  compiled("eigen", config("CXX17"), "-std=c++17 -O3", march, "-DNDEBUG -DOF_EIGEN -w", eigen, shQuote(source))
+  compiled(source, "eigen", paste(config("CXX17"), "-std=c++17 -O3", march, "-DNDEBUG -DOF_EIGEN -w", eigen))
 }

@@ -29,7 +29,7 @@ figures <- rbind(figures, measured(with_eigen(core)))
 
 if (nzchar(option("hyhound", ""))) {
   made <- file.path(scratch, c("hyhound", "guanaqo"))
-  for (folder in made) dir.create(folder)
+  for (folder in made) dir.create(folder, showWarnings = FALSE)
   writeLines(c("#pragma once", "namespace hyhound { using real_t = double; using index_t = long long; }",
                "#define HYHOUND_HAVE_TWO_512_FMA_UNITS 0", "#define HYHOUND_VERIFY_ASSUMPTIONS 0", "#define HYHOUND_WITH_OCP 0",
                "#define HYHOUND_WITH_DOUBLE 1", "#define HYHOUND_WITH_FLOAT 0"), file.path(made[[1L]], "config.hpp"))
@@ -37,8 +37,8 @@ if (nzchar(option("hyhound", ""))) {
   writeLines("#define GUANAQO_EXPORT", file.path(made[[2L]], "export.h"))
   folders <- c(scratch, file.path(option("hyhound", ""), "src", c("hyhound", "util"), "include"),
                file.path(option("guanaqo", ""), "src", "include"))
-  program <- compiled("hyhound-program", "clang++-19 -std=gnu++23 -O3", march, "-DNDEBUG -DOF_HYHOUND -w",
-                      paste0("-I", shQuote(folders), collapse = " "), core)
+  includes <- paste0("-I", shQuote(folders), collapse = " ")
+  program <- compiled(core, "hyhound", paste("clang++-19 -std=gnu++23 -O3", march, "-DNDEBUG -DOF_HYHOUND -w", includes))
   figures <- rbind(figures, measured(program))
 } else {
   cat("hyhound: not given\n")

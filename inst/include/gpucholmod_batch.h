@@ -76,8 +76,8 @@ int gpucholmod_batch_delete(gpucholmod_batch *batch, ptrdiff_t p, const ptrdiff_
                             const gpucholmod_right_sides *sides, gpucholmod_status *status);
 
 /* Row and column from[j] of A of member j becomes number to[j], those in between move one step towards where it was.
- * places_count: 1, the same for all members; or count. sides: z is n x m count, whose rows move along; Y is not read.
- * NULL: none. */
+ * places_count: 1, the same for all members; or count. sides: z is n x m count, whose rows move along; Y is not read,
+ * and rss stays. NULL: none. If an entry of a new diagonal would be too small to represent, nothing has changed. */
 int gpucholmod_batch_shift(gpucholmod_batch *batch, const ptrdiff_t *from, const ptrdiff_t *to, ptrdiff_t places_count,
                            const gpucholmod_right_sides *sides, gpucholmod_status *status);
 

@@ -31,7 +31,6 @@ class SidesOfMembers : NotCopied {
       : SidesOfMembers(given, R, 0, R.order() - what.p, options) {
     checked([&] { reshaped_.emplace(sides_, R, what); }, "b");
   }
-
   SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, const Options& options, BatchShift& what)
       : SidesOfMembers(given, R, 0, R.order(), options) {
     checked([&] { reshaped_.emplace(sides_, R, what); }, "b");

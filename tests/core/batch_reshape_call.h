@@ -216,7 +216,7 @@ inline void refuse_what_vanishes(const KeepGrowing& keep, Precision precision) {
   }
 }
 
-/// A row that is nearly a multiple of another moves behind it, where its entry of the diagonal would lose its digits.
+/// A row moves behind one that is nearly a multiple of it, or before it: the one behind would lose its digits.
 inline void refuse_what_vanishes_when_moved(const KeepGrowing& keep, Precision precision) {
   const double r = precision == Precision::single ? 0x1p-125 : 0x1p-1021;
   for (const auto& [R, from, to] : {std::tuple{std::vector<double>{r, 0, 1, r}, 0, 1}, {{r, 0, 1, r}, 1, 0}})

@@ -178,6 +178,21 @@ TEST(CBatchReshape, RightHandSidesComeAlong) {
   }
 }
 
+TEST(CBatchReshape, RightHandSidesMoveAlong) {
+  const Given given;
+  Sides sides;
+  Made batch(given);
+  const std::vector<double> before = batch.get(), rss = sides.rss;
+  std::vector<Matrix> B;
+  for (index_t m = 0; m < count; ++m) B.push_back(sides.of(before, n, m));
+  const gpucholmod_right_sides along = sides.given(n, 0);
+  const ptrdiff_t from = 1, to = n - 1;
+  ASSERT_EQ(gpucholmod_batch_shift(batch.held, &from, &to, 1, &along, &batch.status), GPUCHOLMOD_OK);
+  EXPECT_EQ(sides.rss, rss);
+  for (index_t m = 0; m < count; ++m)
+    EXPECT_LT(double(norm_1(sides.of(batch.get(), n, m) - picked_rows(B[m], with_moved(n, 1, n - 1)))), 1e-12) << m;
+}
+
 TEST(CBatchReshape, RightHandSidesThatDoNotFitAreRefused) {
   const Given given;
   Sides sides;
@@ -306,7 +321,16 @@ TEST(CppBatchReshape, GrowsAndShrinks) {
   std::vector<double> X = given.columns(std::vector<index_t>(count, 2), 1);
   batch.insert(1, View<const double>(X.data(), n + 1, count), 2);
   EXPECT_EQ(batch.order(), n + 1);
+  const auto factors = [&] {
+    std::vector<double> all((n + 1) * (n + 1) * count);
+    batch.store(View<double>(all.data(), n + 1, (n + 1) * count));
+    return all;
+  };
+  const std::vector<double> before = factors();
   batch.shift(2, n);
+  const Stored<double> moved = Eigen::Map<const Stored<double>>(factors().data(), n + 1, n + 1);
+  const Matrix first = gram(Stored<double>(Eigen::Map<const Stored<double>>(before.data(), n + 1, n + 1)));
+  EXPECT_LT(double(norm_1(gram(moved) - picked(first, with_moved(n + 1, 2, n)))), 1e-12);
   batch.shift(n, 2);
   batch.remove({2});
   EXPECT_EQ(batch.orders(), std::vector<std::ptrdiff_t>(count, n));

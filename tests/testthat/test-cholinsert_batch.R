@@ -209,8 +209,11 @@ at_each_home("right-hand sides and names move along", {
   expect_identical(done$R, f)
   expect_identical(colnames(as.array(f)), order)
   expect_equal(solve_back(f, done$z), coefficients[match(order, letters), , ])
-  done <- cholshift_gpu(f, rep_len(1:2, b), 3)
-  expect_null(dimnames(as.array(done)))
+  expect_identical(colnames(as.array(cholshift_gpu(f, rep_len(1:2, b), rep_len(1:2, b)))), order)
+  expect_null(dimnames(as.array(cholshift_gpu(f, rep_len(1:2, b), 3))))
+  single <- keep_batch(R, precision = "single", uplo = "upper")
+  moved <- as.array(cholshift_gpu(single, 1, 5))
+  expect_equal(unname(moved), factors(A[c(2:5, 1), c(2:5, 1), ]), tolerance = 1e-5)
 })
 
 test_that("what cannot be moved is refused", {
@@ -228,6 +231,16 @@ test_that("what cannot be moved is refused", {
   ragged <- chol_batch(list(diag(2), diag(c(2, 3, 4))))
   expect_error(cholshift_gpu(ragged, 3, 1), class = "gpucholmod_bad_argument")
   expect_error(cholpermute_gpu(ragged, c(1, 3, 2)), "member 1 does not have", class = "gpucholmod_bad_argument")
+  expect_error(cholpermute_gpu(chol_batch(list(matrix(0, 0, 0), diag(2))), 2:1), "member 1 does not have",
+               class = "gpucholmod_bad_argument")
+  named <- chol_batch(list(a = diag(2), b = diag(3:4)))
+  expect_error(cholpermute_gpu(named, cbind(b = 2:1, a = 1:2)), "another order", class = "gpucholmod_bad_argument")
+  none <- chol_batch(array(0, c(3, 3, 0), list(letters[1:3], letters[1:3], NULL)))
+  for (from in list(0, 4, Inf)) {
+    expect_error(cholshift_gpu(none, from, 1, in_place = TRUE), class = "gpucholmod_bad_argument")
+  }
+  expect_error(cholinsert_gpu(none, array(0, c(4, 1, 0)), at = 5), class = "gpucholmod_bad_argument")
+  expect_identical(rownames(as.array(cholshift_gpu(none, 3, 1))), c("c", "a", "b"))
   moved <- cholshift_gpu(ragged, c(1, 3), c(2, 1))
   expect_equal(diag(moved), cbind(c(1, 1, 1), c(4, 2, 3)))
   expect_equal(diag(cholpermute_gpu(moved, cbind(c(2, 1, 3), c(3, 1, 2)))), cbind(c(1, 1, 1), c(3, 4, 2)))

@@ -244,7 +244,7 @@ class Batch(Handle):
         for name, place in zip(("source", "to"), places):
             if place.ndim != 1 or place.dtype.kind not in "iu" or len(place) not in (1, len(self)):
                 raise BadArgument(f"{name} must be an integer, or one for each of {len(self)} members")
-        count = max(len(place) for place in places)
+        count = max(len(place) for place in places) if len(self) else 0
         moved = [np.ascontiguousarray(np.broadcast_to(place, count), np.intp) for place in places]
         self._call(lib.batch_shift, self._handle, pointer(moved[0]), pointer(moved[1]), count, None)
 

@@ -4,7 +4,8 @@
 template <class Packed, Sign sign, Uplo uplo, bool chains>
 struct Reflecting {
   using P = Packed;
-  static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower, few = 8;
+  static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower;
+  static constexpr int few_columns = 8;
   using Crowded = Reflecting;
   using Usual = Reflecting;
   using T = typename P::T;
@@ -61,7 +62,7 @@ typename P::T sum_of(typename P::V x) {
 
 /// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way
 /// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do
-/// (what is fetched is used up). `few`: where vectors are short enough, at most Steps::few columns at a time.
+/// (what is fetched is used up). `few`: where vectors are short enough, at most Steps::few_columns at a time.
 template <Uplo uplo, class Steps, class T = typename Steps::T>
 void down_columns(const T* H, index_t blocks, index_t row, index_t column, index_t k, bool few, Strip<T>& strip) {
   using P = typename Steps::P;
@@ -76,7 +77,7 @@ void down_columns(const T* H, index_t blocks, index_t row, index_t column, index
                               strip.out + at<uplo>(row, j, strip.ldo), strip.ldo, strip.Vt + j, strip.ldv, k, squares);
       j += C * lanes;
     };
-    if (!few || most == 1 || most * lanes <= Steps::few)
+    if (!few || most == 1 || most * lanes <= Steps::few_columns)
       while (strip.columns - j >= most * lanes) down(Count<most>(), Whole());
     if constexpr (most > 2)
       while (strip.columns - j >= 2 * lanes) down(Count<2>(), Whole());

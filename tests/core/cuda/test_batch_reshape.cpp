@@ -50,6 +50,7 @@ TEST(CudaBatchReshaped, LargeMembers) {
     EXPECT_LT(batch.units(), 10);
     batch.shift({{5}, {n}}, true);
     batch.shift({{n}, {n / 3}}, false);
+    if (n > 1024) batch.shift({{5, 5}, {5, n}}, true);
     EXPECT_LT(batch.units(), 10);
     batch.remove({2, {0, n - 1}}, false);
     EXPECT_LT(batch.units(), 10);
