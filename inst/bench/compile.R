@@ -3,7 +3,7 @@
 # A program is compiled once with the package's core, by R's compiler with R's flags, and once with Eigen (RcppEigen),
 # with -O3 -march=native, or --march=. tools/library.mk builds the core, and is the only place that lists its files.
 # --build=DIR names the folder in which it builds, so that the next run finds the core built. --programs=DIR names one
-# for the programs: those that are there are run as they are, on another machine too, which is said.
+# for the programs. A program that is there is not compiled again, and a message says so: it may run on another machine.
 
 src <- file.path(here, "..", "..", "src")
 scratch <- option("programs", tempfile("programs"))

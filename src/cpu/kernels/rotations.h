@@ -196,7 +196,7 @@ struct Rotating {
   using P = Packed;
   static constexpr bool upper = uplo == Uplo::upper;
   static constexpr int vectors = !upper ? P::vectors_lower : P::lanes < P::rows ? 2 : 1;
-  static constexpr int few_columns = K == 1 ? 8 : 4;  ///< for K = 1, 4 columns wait longer for w than they gain
+  static constexpr int few_columns = K == 1 ? 8 : 4;  ///< measured: inst/design/block-householder.md
   using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;
   using Usual = Rotating<std::conditional_t<upper, typename P::Upper, P>, sign, uplo, K>;
   using T = typename P::T;
