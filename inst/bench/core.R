@@ -1,12 +1,13 @@
 # The core of the CPU backend by itself, from n = 5 on, beside Eigen and hyhound.
 #
 #   Rscript inst/bench/core.R [--hyhound=DIR --guanaqo=DIR] [--most=4096] [--seconds=0.05] [--build=DIR]
-#                             [--programs=DIR] [--march=native] [--out=core.csv]
+#                             [--programs=DIR] [--march=native] [--behind=16] [--out=core.csv]
 #
 # core.cpp says what is measured, for n up to --most; compile.R compiles it with this package's core and with Eigen, in
 # the package's sources. clang++-19 compiles hyhound with Eigen's flags, if the folders of its sources and of guanaqo's
-# are given; hyhound is at its best of three shapes of blocks. Factors are lower, and for this package upper too. --out
-# writes the figures as stored_measurements() reads them, in microseconds.
+# are given; hyhound is at its best of three shapes of blocks. Factors are lower, and for this package upper too. R lies
+# --behind bytes behind the beginning of a cache line: 16 where glibc maps memory for an array of C++ or numpy, 0 or 48
+# in most of R's matrices. --out writes the figures as stored_measurements() reads them, in microseconds.
 
 here <- dirname(sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE)[[1L]]))
 source(file.path(here, "common.R"))
@@ -14,7 +15,8 @@ source(file.path(here, "compile.R"))
 
 # The figures of a program; NULL if the processor lacks the instructions.
 measured <- function(program, instructions = "-") {
-  lines <- system2(program, c(instructions, option("seconds", "0.05"), option("most", "4096")), stdout = TRUE)
+  lines <- system2(program, c(instructions, option("seconds", "0.05"), option("most", "4096"), option("behind", "16")),
+                   stdout = TRUE)
   if (!is.null(attr(lines, "status"))) stop(basename(program), ", ", instructions, ": failed", call. = FALSE)
   if (!length(lines)) return(NULL)
   x <- utils::read.table(text = lines, sep = ";", col.names = c("name", "what", "n", "k", "microseconds"))

@@ -1,12 +1,15 @@
-// The CPU's core without R around it, and what it is compared with, in microseconds: a factor that is in the cache, modified in place by
-// one thread, over and over. Compiled by core.R, once for each contender; the arguments are instructions ("avx512", "avx2", "plain"; for
-// this package), seconds for each figure, and the largest n. Prints lines "name;what;n;k;microseconds".
+// The CPU's core without R around it, and what it is compared with, in microseconds: a factor that is in the cache,
+// modified in place by one thread, over and over. Compiled by core.R, once for each contender; the arguments are
+// instructions ("avx512", "avx2", "plain"; for this package), seconds for each figure, the largest n, and how many
+// bytes R lies behind the beginning of a cache line. Prints lines "name;what;n;k;microseconds".
 //
-// Each figure is the least of many means of up to ten calls: updates and downdates by the same V in turn, so that the factor stays what it
-// is. This package's calls contain all that its checks take; Eigen and hyhound check neither R nor V.
+// Each figure is the least of many means of up to ten calls: updates and downdates by the same V in turn, so that the
+// factor stays what it is. This package's calls contain all that its checks take; Eigen and hyhound check neither R nor
+// V.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,12 +22,16 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// R lies by columns (upper) or by rows (lower); diagonal from 2 on.
+/// R lies by columns (upper) or by rows (lower), `behind` bytes behind the beginning of a cache line; diagonal from 2
+/// on.
 template <class T>
 struct Problem {
   int n, k;
-  std::vector<T> R, V;
-  Problem(int n, int k, bool upper) : n(n), k(k), R(std::size_t(n) * n), V(std::size_t(n) * k) {
+  std::vector<T> memory, V;
+  T* R;
+  Problem(int n, int k, bool upper, int behind)
+      : n(n), k(k), memory(std::size_t(n) * n + 128 / sizeof(T)), V(std::size_t(n) * k) {
+    R = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64 + behind) / sizeof(T);
     std::mt19937 bits(n * 100 + k);
     std::normal_distribution<> normal;
     for (int j = 0; j < n; ++j)
@@ -74,9 +81,10 @@ void each_case(int most, F&& f) {
 #include <Eigen/Dense>
 
 int main(int, char** argv) {
+  const int behind = std::atoi(argv[4]);
   each_case(std::atoi(argv[3]), [&](int n, int k) {
-    Problem<double> p(n, k, false);
-    Eigen::Map<Eigen::MatrixXd> L(p.R.data(), n, n), V(p.V.data(), n, k);
+    Problem<double> p(n, k, false, behind);
+    Eigen::Map<Eigen::MatrixXd> L(p.R, n, n), V(p.V.data(), n, k);
     const auto call = [&](double sigma) {
       for (int q = 0; q < k; ++q) Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(L, V.col(q), sigma);
     };
@@ -94,13 +102,14 @@ int main(int, char** argv) {
 
 // It overwrites V, which is copied for each call as this package does: part of the time.
 template <int rows, int columns>
-void by_blocks(const char* name, int n, int k, int padding, double budget) {
+void by_blocks(const char* name, int n, int k, int padding, int behind, double budget) {
   using View = guanaqo::MatrixView<double, long long>;
-  Problem<double> p(n, k, false);
+  Problem<double> p(n, k, false, behind);
   std::vector<double> W((n + padding) * k);
   const auto call = [&](auto sign) {
     for (int q = 0; q < k; ++q) std::copy_n(p.V.data() + q * n, n, W.data() + q * (n + padding));
-    View L{{.data = p.R.data(), .rows = n, .cols = n, .outer_stride = n}}, A{{.data = W.data(), .rows = n, .cols = k, .outer_stride = n + padding}};
+    View L{{.data = p.R, .rows = n, .cols = n, .outer_stride = n}},
+        A{{.data = W.data(), .rows = n, .cols = k, .outer_stride = n + padding}};
     hyhound::update_cholesky<double, hyhound::Config<double>{.block_size_r = rows, .block_size_s = columns}>(L, A, sign);
   };
   measure(name, "", n, k, budget, [&] { call(hyhound::Update{}); }, [&] { call(hyhound::Downdate{}); });
@@ -108,10 +117,11 @@ void by_blocks(const char* name, int n, int k, int padding, double budget) {
 
 int main(int, char** argv) {
   const double budget = std::atof(argv[2]) / 3;
+  const int behind = std::atoi(argv[4]);
   each_case(std::atoi(argv[3]), [&](int n, int k) {  // core.R takes the best of them
-    by_blocks<8, 24>("hyhound", n, k, 0, budget);
-    by_blocks<8, 24>("hyhound", n, k, 8, budget);
-    by_blocks<4, 24>("hyhound", n, k, 8, budget);
+    by_blocks<8, 24>("hyhound", n, k, 0, behind, budget);
+    by_blocks<8, 24>("hyhound", n, k, 8, behind, budget);
+    by_blocks<4, 24>("hyhound", n, k, 8, behind, budget);
   });
 }
 
@@ -122,14 +132,14 @@ int main(int, char** argv) {
 using namespace gpucholmod;
 
 template <class T>
-void ours(const char* name, Instructions instructions, double budget, int most) {
+void ours(const char* name, Instructions instructions, double budget, int most, int behind) {
   const Poll poll = [](double) {};
   each_case(most, [&](int n, int k) {
     for (const Uplo uplo : {Uplo::upper, Uplo::lower}) {
-      Problem<T> p(n, k, uplo == Uplo::upper);
+      Problem<T> p(n, k, uplo == Uplo::upper, behind);
       const auto call = [&](index_t removed) {
         cpu::BlockedSweep<T> sweep({p.V.data(), n, k, n}, removed, T(1), uplo, instructions, 1);
-        if (sweep.advance({p.R.data(), n, n, n}, {p.R.data(), n, n, n}, false, poll) >= 0) std::abort();
+        if (sweep.advance({p.R, n, n, n}, {p.R, n, n, n}, false, poll) >= 0) std::abort();
       };
       measure(name, uplo == Uplo::upper ? "upper, " : "lower, ", n, k, budget, [&] { call(0); }, [&] { call(k); });
     }
@@ -141,8 +151,8 @@ int main(int, char** argv) {
                                     : !std::strcmp(argv[1], "avx2") ? Instructions::avx2
                                                                     : Instructions::avx512;
   if (!cpu::available(instructions)) return 0;
-  ours<double>("double", instructions, std::atof(argv[2]), std::atoi(argv[3]));
-  ours<float>("single", instructions, std::atof(argv[2]), std::atoi(argv[3]));
+  ours<double>("double", instructions, std::atof(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
+  ours<float>("single", instructions, std::atof(argv[2]), std::atoi(argv[3]), std::atoi(argv[4]));
 }
 
 #endif

@@ -17,7 +17,7 @@ namespace {
 /// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread,
 /// where k is so large that the arithmetic counts.
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
-  if (uplo == Uplo::upper) return tuning::blocked_strip;
+  if (uplo == Uplo::upper) return k <= 16 ? tuning::blocked_narrow : tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
   const bool few = k <= 4 && threads > 1;
   const index_t pieces = few ? 8 : std::max(8, 4 * threads);
@@ -36,11 +36,13 @@ index_t spare(index_t n, Uplo uplo) {
 
 /// Returns where in `memory` a strip's part of V lies a quarter of a page from R, its part of a lower factor: if rows
 /// of R are a multiple of a page apart, the tail kernel's lines of all of them fill the few places that they want, and
-/// V's would push them out; half a page from R there may be the result.
+/// V's would push them out; half a page from R there may be the result. Where vectors of R are made to begin with a
+/// cache line, V's begin with one as well.
 template <class T>
-T* columns_apart(T* memory, const T* R) {
-  const auto line_of = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p) / 64 * 64; };
-  return memory + (line_of(R) + page / 4 - line_of(memory)) % page / sizeof(T);
+T* columns_apart(T* memory, const T* R, const Kernels<T>& kernels) {
+  const auto address = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p); };
+  const std::uintptr_t of_R = kernels.vectors_on_lines ? address(R) : address(R) / 64 * 64;
+  return memory + (of_R + page / 4 - address(memory)) % page / sizeof(T);
 }
 
 }  // namespace
@@ -94,7 +96,8 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
                               int threads)
     : V_(V), uplo_(uplo), threads_(std::max(threads, 1)), stages_(V, removed, scale, uplo, instructions),
       is_scaled_(scale != 1) {
-  static_assert(tuning::blocked_strip % 8 == 0, "only the last row block of a factor is short");
+  static_assert(tuning::blocked_strip % 8 == 0 && tuning::blocked_narrow % 8 == 0,
+                "only the last row block of a factor is short");
   width_ = std::min(width_of_strips(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(width_);
@@ -159,12 +162,13 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   const index_t entry = first - walk.origin, start = std::min(first_row_, last);
   if (start > 0 && !keep_rows(walk, mine, first, last)) return false;
   const T* const R = upper ? walk.R.col(entry) : walk.R.data + entry;
+  const bool apart = spare<T>(V_.rows, uplo_) > 0;
   auto strips = stages_.begin({R,
                                discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
                                walk.R.ld,
                                !discard ? walk.out.ld : stages_.count() == 1 ? 0 : upper ? last : width_,
                                last - first,
-                               spare<T>(V_.rows, uplo_) > 0 ? columns_apart(mine.Vt, R) : mine.Vt,
+                               apart ? columns_apart(mine.Vt, R, *stages_.begin()->kernels) : mine.Vt,
                                ldv_,
                                mine.block},
                               first);

@@ -5,6 +5,15 @@
 
 namespace gpucholmod::cpu {
 
+bool takes_halves = [] {
+#if GPUCHOLMOD_X86
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amdfam19h") != 0;
+#else
+  return false;
+#endif
+}();
+
 bool available(Instructions instructions) {
 #if GPUCHOLMOD_X86
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");

@@ -46,6 +46,8 @@ template <class T>
 struct Kernels {
   index_t rows;   ///< height of a row block: 4 or 8
   index_t lanes;  ///< a strip's `ldv` has to exceed its width by as many
+  /// Of a lower factor: where rows are long, vectors of R begin with a cache line.
+  bool vectors_on_lines;
   index_t (*transform_words)(index_t k);
   index_t (*block_words)(index_t k);
 
@@ -69,6 +71,10 @@ struct Kernels {
 bool available(Instructions instructions);
 /// `asked`, or the best there are. Throws bad_argument.
 Instructions resolve(Instructions asked);
+
+/// Whether this machine takes vectors of 512 bits in halves, as a Zen 4 does: tiles that are transposed then take less
+/// time by vectors of 256. Results have the same bits. Tests change it.
+extern bool takes_halves;
 
 template <class T>
 const Kernels<T>& kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "call.h"
 #include "cpu/blocked.h"
@@ -17,6 +19,8 @@ struct Sweep {
   index_t margin = 0;   ///< leading dimension of R less n
   bool in_place = false;
   bool discard = false;
+  index_t behind = 0;   ///< numbers that R lies behind the beginning of a cache line
+  index_t result = 0;   ///< the same of the result
 };
 
 template <class T>
@@ -28,11 +32,25 @@ struct Swept {
 
 constexpr double blank = 7;
 
+template <class T>
+using MatrixMap = Eigen::Map<Stored<T>>;
+
+/// An ld x n matrix of `value` in `memory`, so many numbers behind the beginning of a cache line.
+template <class T>
+MatrixMap<T> behind_a_line(std::vector<T>& memory, index_t ld, index_t n, index_t numbers, T value) {
+  constexpr index_t line = 64 / sizeof(T);
+  memory.assign(ld * n + 2 * line, value);
+  const index_t begins = index_t(reinterpret_cast<std::uintptr_t>(memory.data()) / sizeof(T) % line);
+  return {memory.data() + (line - begins) % line + numbers, ld, n};
+}
+
 /// The factor of p, with NaN where it must not be read, and `blank` where it must not be written.
 template <class T>
 Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = [](double) {}) {
   const index_t n = p.R.cols(), ld = n + how.margin;
-  Stored<T> R = Stored<T>::Constant(ld, n, std::nan("")), out = Stored<T>::Constant(ld, n, T(blank));
+  std::vector<T> of_R, of_out;
+  MatrixMap<T> R = behind_a_line(of_R, ld, n, how.behind, T(std::nan(""))),
+               out = behind_a_line(of_out, ld, n, how.in_place ? how.behind : how.result, T(blank));
   for (index_t j = 0; j < n; ++j)
     for (index_t i = 0; i <= j; ++i) (how.uplo == Uplo::upper ? R(i, j) : R(j, i)) = T(p.R(i, j));
   const Stored<T> V = p.V.cast<T>();
@@ -50,12 +68,20 @@ Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = []
   return {pivot, sweep.squares(), out.topRows(n)};
 }
 
+/// f(instructions) for all sets that this machine has; of AVX-512, by whole vectors and by halves.
 template <class F>
 void each_level(F&& f) {
+  const bool usual = cpu::takes_halves;
   for (const Instructions instructions : all_instructions) {
-    SCOPED_TRACE(text(instructions));
-    if (cpu::available(instructions)) f(instructions);
+    if (!cpu::available(instructions)) continue;
+    for (const bool halves : {usual, !usual}) {
+      if (halves != usual && instructions != Instructions::avx512) continue;
+      SCOPED_TRACE(text(instructions) + (halves ? ", halves" : ", whole vectors"));
+      cpu::takes_halves = halves;
+      f(instructions);
+    }
   }
+  cpu::takes_halves = usual;
 }
 
 }  // namespace gpucholmod::test

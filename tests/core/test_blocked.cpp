@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <stdexcept>
+#include <tuple>
 
 #include "sweep_call.h"
 
@@ -38,6 +40,40 @@ void same_bits_however_it_is_called() {
 TEST(BlockedSweep, GivesTheSameBitsHoweverItIsCalled) {
   same_bits_however_it_is_called<double>();
   same_bits_however_it_is_called<float>();
+}
+
+/// Tiles differ by where R and the result begin in a cache line, and vectors of long rows by where R does.
+template <class T>
+void same_bits_wherever_it_lies() {
+  constexpr index_t n = 430, line = 64 / sizeof(T);
+  std::map<std::tuple<Instructions, Sign, index_t>, Stored<T>> first;
+  each_level([&](Instructions instructions) {
+    for (const Sign sign : signs)
+      for (const index_t k : {1, 2, 4, 5}) {
+        const Problem<double> p = random_problem(sign, n, k);
+        Sweep how;
+        how.instructions = instructions;
+        how.margin = 1;
+        const Swept<T> expected = sweep<T>(p, how);
+        ASSERT_EQ(expected.pivot, -1);
+        // Halves of vectors give what whole ones do.
+        ASSERT_TRUE(same_bits(first.try_emplace({instructions, sign, k}, expected.R).first->second, expected.R));
+        for (how.behind = 0; how.behind < line; ++how.behind)
+          for (int i = 0; i < 6; ++i) {
+            how.uplo = i % 2 ? Uplo::lower : Uplo::upper;
+            how.margin = i == 0 ? 1024 - n : 512 - n;
+            how.in_place = i >= 4;
+            how.result = i < 2 ? how.behind : 0;
+            Stored<T> R = sweep<T>(p, how).R;
+            if (how.uplo == Uplo::lower) R.transposeInPlace();
+            ASSERT_TRUE(same_bits(R, expected.R)) << "k " << k << ", " << how.behind << " behind, call " << i;
+          }
+      }
+  });
+}
+TEST(BlockedSweep, GivesTheSameBitsWhereverItLies) {
+  same_bits_wherever_it_lies<double>();
+  same_bits_wherever_it_lies<float>();
 }
 
 /// Rows so small beside V, and downdates that leave so little, that a block of rotations is done with care; and again

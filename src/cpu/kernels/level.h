@@ -5,7 +5,7 @@ template <class Packed, Sign sign, Uplo uplo, bool chains>
 struct Reflecting {
   using P = Packed;
   static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower;
-  static constexpr int few_columns = 8;
+  static constexpr int few_columns = 8, long_rows = all_short;
   using Crowded = Reflecting;
   using Usual = Reflecting;
   using T = typename P::T;
@@ -71,19 +71,33 @@ void down_columns(const T* H, index_t blocks, index_t row, index_t column, index
   const index_t at_once = uplo == Uplo::upper ? blocks : 1;
   for (index_t b = 0; b < blocks; b += at_once, row += P::rows, H += Steps::transform_words(k)) {
     index_t j = column;
-    const auto down = [&](auto vectors, const auto& tile) INLINE_LAMBDA {
+    const auto down = [&](auto vectors, const auto& tile, index_t columns) INLINE_LAMBDA {
       constexpr int C = decltype(vectors)::value;
       Steps::template down<C>(tile, H, at_once, strip.R + at<uplo>(row, j, strip.ldr), strip.ldr,
                               strip.out + at<uplo>(row, j, strip.ldo), strip.ldo, strip.Vt + j, strip.ldv, k, squares);
-      j += C * lanes;
+      j += columns;
     };
-    if (!few || most == 1 || most * lanes <= Steps::few_columns)
-      while (strip.columns - j >= most * lanes) down(Count<most>(), Whole());
-    if constexpr (most > 2)
-      while (strip.columns - j >= 2 * lanes) down(Count<2>(), Whole());
-    if constexpr (most > 1)
-      while (strip.columns - j >= lanes) down(Count<1>(), Whole());
-    if (j < strip.columns) down(Count<1>(), Edge{int(strip.columns - j)});
+    const auto all = [&](const auto& tile) INLINE_LAMBDA {
+      if (!few || most == 1 || most * lanes <= Steps::few_columns)
+        while (strip.columns - j >= most * lanes) down(Count<most>(), tile, most * lanes);
+      if constexpr (most > 2)
+        while (strip.columns - j >= 2 * lanes) down(Count<2>(), tile, 2 * lanes);
+      if constexpr (most > 1)
+        while (strip.columns - j >= lanes) down(Count<1>(), tile, lanes);
+    };
+    // From here on, vectors begin with a cache line.
+    if constexpr (uplo == Uplo::lower && Steps::long_rows < all_short) {
+      constexpr int bytes = sizeof(typename P::V);
+      const int by = strip.columns - j < Steps::long_rows ? 0 : behind(strip.R + j + row * strip.ldr, strip.ldr, bytes);
+      const int apart = (bytes - by) / int(sizeof(T));
+      if (by > 0) down(Count<1>(), Edge{apart}, apart);
+    }
+    if constexpr (uplo == Uplo::upper && can_shift<P>)
+      if (behind(strip.R + row + j * strip.ldr, strip.ldr, 32) == 16 &&
+          behind(strip.out + row + j * strip.ldo, strip.ldo, 32) == 16)
+        all(Shifted());
+    all(Whole());
+    if (j < strip.columns) down(Count<1>(), Edge{int(strip.columns - j)}, strip.columns - j);
   }
   strip.squares += sum_of<P>(squares);
 }
@@ -116,19 +130,35 @@ struct Of {
     }
   }
   static const Kernels<T>& table() {
-    static constexpr Kernels<T> all{
-        P::rows, P::lanes, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>, Steps::unit};
+    static constexpr Kernels<T> all{P::rows, P::lanes, uplo == Uplo::lower && Steps::long_rows < all_short,
+                                    Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>,
+                                    Steps::unit};
     return all;
   }
 };
 
+/// Steps by whole vectors.
+template <class Steps>
+struct Unhalved : Steps {
+  using Crowded = Steps;
+  using Usual = Steps;
+};
+
+template <class P, Sign sign, Uplo uplo, int K>
+const Kernels<typename P::T>& rotating() {
+  using Steps = Rotating<P, sign, uplo, K>;
+  if constexpr (!std::is_same_v<typename Steps::Usual, Steps>)
+    if (!takes_halves) return Of<P, sign, uplo, Unhalved<Steps>>::table();
+  return Of<P, sign, uplo, Steps>::table();
+}
+
 template <class P, Sign sign, Uplo uplo>
 const Kernels<typename P::T>& choose(index_t k) {
   switch (k) {
-    case 1: return Of<P, sign, uplo, Rotating<P, sign, uplo, 1>>::table();
-    case 2: return Of<P, sign, uplo, Rotating<P, sign, uplo, 2>>::table();
-    case 3: return Of<P, sign, uplo, Rotating<P, sign, uplo, 3>>::table();
-    case 4: return Of<P, sign, uplo, Rotating<P, sign, uplo, 4>>::table();
+    case 1: return rotating<P, sign, uplo, 1>();
+    case 2: return rotating<P, sign, uplo, 2>();
+    case 3: return rotating<P, sign, uplo, 3>();
+    case 4: return rotating<P, sign, uplo, 4>();
   }
   return k <= longest_chain ? Of<P, sign, uplo, Reflecting<P, sign, uplo, false>>::table()
                             : Of<P, sign, uplo, Reflecting<P, sign, uplo, true>>::table();

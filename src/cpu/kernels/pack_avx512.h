@@ -8,14 +8,16 @@ struct Square;
 /// The bits of lanes first .. last - 1.
 INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u << first); }
 
-/// Vectors of half the width, for tiles that are transposed on the way in and out, which takes less time with them. The
-/// compiler is not told how columns follow each other: it would keep an address for each piece of a column.
+/// Vectors of half the width, for tiles that are transposed on the way in and out where it takes less time with them
+/// (takes_halves). The compiler is not told how columns follow each other: it would keep an address for each piece of a
+/// column.
 struct Half {
   using Narrow = Half;
   using Upper = Half;
   using T = double;
   using V = __m256d;
   static constexpr int lanes = 4, rows = 8, vectors_upper = 2, vectors_lower = 2;
+  static constexpr bool shifts = true;
   PACK_OPERATIONS(_mm256, pd)
   static INLINE V load_part(const T* p, int first, int last) {
     return _mm256_maskz_loadu_pd(__mmask8(lanes_between(first, last)), p);
@@ -31,30 +33,71 @@ struct Half {
       asm("" : "+r"(column[j]));
     }
   }
-  /// x_i <- row i of a tile of 8 x 4 that is stored by columns, ld apart.
+  /// x_i <- row i of such a tile, i = first, first + 1; and first .. first + 3.
+  static INLINE void load_pair(const T* const (&column)[4], int first, V (&x)[8]) {
+    V a[2];
+    UNROLL for (int j = 0; j < 2; ++j)
+      a[j] = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(column[j] + first)),
+                                  _mm_loadu_pd(column[j + 2] + first), 1);
+    x[first] = _mm256_unpacklo_pd(a[0], a[1]);
+    x[first + 1] = _mm256_unpackhi_pd(a[0], a[1]);
+  }
+  static INLINE void load_four(const T* const (&column)[4], int first, V (&x)[8]) {
+    V a[4];
+    UNROLL for (int j = 0; j < 4; j += 2) {
+      const V b = load(column[j] + first), c = load(column[j + 1] + first);
+      a[j] = _mm256_unpacklo_pd(b, c);
+      a[j + 1] = _mm256_unpackhi_pd(b, c);
+    }
+    UNROLL for (int i = 0; i < 2; ++i) {
+      x[first + i] = _mm256_permute2f128_pd(a[i], a[i + 2], 0x20);
+      x[first + i + 2] = _mm256_permute2f128_pd(a[i], a[i + 2], 0x31);
+    }
+  }
+  /// And back.
+  static INLINE void store_pair(T* const (&column)[4], int first, const V (&x)[8]) {
+    const V a[2] = {_mm256_unpacklo_pd(x[first], x[first + 1]), _mm256_unpackhi_pd(x[first], x[first + 1])};
+    UNROLL for (int j = 0; j < 2; ++j) {
+      _mm_storeu_pd(column[j] + first, _mm256_castpd256_pd128(a[j]));
+      _mm_storeu_pd(column[j + 2] + first, _mm256_extractf128_pd(a[j], 1));
+    }
+  }
+  static INLINE void store_four(T* const (&column)[4], int first, const V (&x)[8]) {
+    const V a[2] = {_mm256_unpacklo_pd(x[first], x[first + 1]), _mm256_unpackhi_pd(x[first], x[first + 1])},
+            b[2] = {_mm256_unpacklo_pd(x[first + 2], x[first + 3]), _mm256_unpackhi_pd(x[first + 2], x[first + 3])};
+    UNROLL for (int j = 0; j < 2; ++j) {
+      store(column[j] + first, _mm256_permute2f128_pd(a[j], b[j], 0x20));
+      store(column[j + 2] + first, _mm256_permute2f128_pd(a[j], b[j], 0x31));
+    }
+  }
+
+  /// x_i <- row i of a tile of 8 x 4 that is stored by columns, ld apart; and back.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
     const T* column[4];
     find_columns(p, ld, column);
-    UNROLL for (int i = 0; i < 8; i += 2) {
-      V a[2];
-      UNROLL for (int j = 0; j < 2; ++j)
-        a[j] = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(column[j] + i)),
-                                    _mm_loadu_pd(column[j + 2] + i), 1);
-      x[i] = _mm256_unpacklo_pd(a[0], a[1]);
-      x[i + 1] = _mm256_unpackhi_pd(a[0], a[1]);
-    }
+    load_four(column, 0, x);
+    load_four(column, 4, x);
   }
   static INLINE void store_columns(T* p, index_t ld, V (&x)[8]) {
     T* column[4];
     find_columns(p, ld, column);
-    UNROLL for (int i = 0; i < 8; i += 4) {
-      const V a[2] = {_mm256_unpacklo_pd(x[i], x[i + 1]), _mm256_unpackhi_pd(x[i], x[i + 1])},
-              b[2] = {_mm256_unpacklo_pd(x[i + 2], x[i + 3]), _mm256_unpackhi_pd(x[i + 2], x[i + 3])};
-      UNROLL for (int j = 0; j < 2; ++j) {
-        store(column[j] + i, _mm256_permute2f128_pd(a[j], b[j], 0x20));
-        store(column[j + 2] + i, _mm256_permute2f128_pd(a[j], b[j], 0x31));
-      }
-    }
+    store_four(column, 0, x);
+    store_four(column, 4, x);
+  }
+  /// The same where columns begin 16 bytes behind a multiple of 32, by pieces of which none lies on two cache lines.
+  static INLINE void load_shifted_columns(const T* p, index_t ld, V (&x)[8]) {
+    const T* column[4];
+    find_columns(p, ld, column);
+    load_pair(column, 0, x);
+    load_four(column, 2, x);
+    load_pair(column, 6, x);
+  }
+  static INLINE void store_shifted_columns(T* p, index_t ld, V (&x)[8]) {
+    T* column[4];
+    find_columns(p, ld, column);
+    store_pair(column, 0, x);
+    store_four(column, 2, x);
+    store_pair(column, 6, x);
   }
 };
 

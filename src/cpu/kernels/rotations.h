@@ -196,7 +196,10 @@ struct Rotating {
   using P = Packed;
   static constexpr bool upper = uplo == Uplo::upper;
   static constexpr int vectors = !upper ? P::vectors_lower : P::lanes < P::rows ? 2 : 1;
-  static constexpr int few_columns = K == 1 ? 8 : 4;  ///< measured: inst/design/block-householder.md
+  // Measured: inst/design/block-householder.md.
+  static constexpr int few_columns = K == 1 ? 8 : 4, long_rows = K <= 2 ? 96 : P::rows == 8 ? 160 : all_short;
+  /// Reads a vector's tile before that of the vector before it is written: where columns are 4 KB apart, it would wait.
+  static constexpr bool load_first = P::rows == 8 && (upper || K <= 2);
   using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;
   using Usual = Rotating<std::conditional_t<upper, typename P::Upper, P>, sign, uplo, K>;
   using T = typename P::T;
@@ -215,9 +218,13 @@ struct Rotating {
     for (index_t b = 0; b < blocks; ++b) {
       const H block{const_cast<T*>(memory), K};
       if constexpr (uplo == Uplo::lower) prefetch_rows<P, C>(R, ldr);
+      V tiles[2][P::rows];
+      const auto load = [&](int c) INLINE_LAMBDA {
+        tile.template load<P, uplo>(R + at<uplo>(0, c * P::lanes, ldr), ldr, tiles[c % 2]);
+      };
+      load(0);
       UNROLL for (int c = 0; c < C; ++c) {
-        V x[P::rows];
-        tile.template load<P, uplo>(R + at<uplo>(0, c * P::lanes, ldr), ldr, x);
+        V (&x)[P::rows] = tiles[c % 2];
         UNROLL for (int i = 0; i < P::rows; ++i) {
           UNROLL for (int q = 0; q < K; ++q) {
             const V p = P::set1(block.p(q)[i]), u = P::set1(block.u(q)[i]), old = w[q][c];
@@ -226,14 +233,16 @@ struct Rotating {
           }
           x[i] = P::mul(x[i], P::set1(block.d()[i]));
         }
+        if (load_first && c + 1 < C) load(c + 1);
         tile.template store<P, uplo>(out + at<uplo>(0, c * P::lanes, ldo), ldo, x);
+        if (!load_first && c + 1 < C) load(c + 1);
       }
       memory += H::words(K);
       R += at<uplo>(P::rows, 0, ldr);
       out += at<uplo>(P::rows, 0, ldo);
     }
     UNROLL for (int q = 0; q < K; ++q)
-      UNROLL for (int c = 0; c < C; ++c) P::store(Vt + q * ldv + c * P::lanes, w[q][c]);
+      UNROLL for (int c = 0; c < C; ++c) tile.template store_V<P>(Vt + q * ldv + c * P::lanes, w[q][c]);
   }
 
   static constexpr auto diagonal = find_rotations<P, sign, uplo, K == 1>;

@@ -16,8 +16,12 @@ INLINE typename Square<T>::V running_sums(typename Square<T>::V x) {
   return x;
 }
 
-/// A tile of rows x lanes at `p`, by rows in registers.
+/// A tile of rows x lanes at `p`, by rows in registers; and its part of a row of V.
 struct Whole {
+  template <class P>
+  INLINE void store_V(typename P::T* p, typename P::V x) const {
+    P::store(p, x);
+  }
   template <class P, Uplo uplo>
   INLINE void load(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
     if constexpr (uplo == Uplo::upper) P::load_columns(p, ld, x);
@@ -34,9 +38,30 @@ struct Whole {
   }
 };
 
+/// The same of an upper R whose columns begin 16 bytes behind a multiple of 32.
+struct Shifted : Whole {
+  template <class P, Uplo uplo>
+  INLINE void load(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
+    P::load_shifted_columns(p, ld, x);
+  }
+  template <class P, Uplo uplo>
+  INLINE void store(typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
+    P::store_shifted_columns(p, ld, x);
+  }
+};
+/// Whether P has such columns.
+template <class P, class = void>
+constexpr bool can_shift = false;
+template <class P>
+constexpr bool can_shift<P, std::void_t<decltype(P::shifts)>> = true;
+
 /// The same where only some of its columns are there; the others are zero.
 struct Edge {
   int columns;
+  template <class P>
+  INLINE void store_V(typename P::T* p, typename P::V x) const {
+    P::store_part(p, x, 0, columns);
+  }
   template <class P, Uplo uplo>
   INLINE void load(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
     if constexpr (uplo == Uplo::upper) {
@@ -77,6 +102,15 @@ template <Uplo uplo>
 INLINE index_t at(index_t i, index_t j, index_t ld) {
   return uplo == Uplo::upper ? i + j * ld : j + i * ld;
 }
+
+/// Returns how many bytes p, p + ld, p + 2 ld, ... lie behind multiples of `bytes`; -1 if not all of them by as many.
+template <class T>
+INLINE int behind(const T* p, index_t ld, int bytes) {
+  return ld * index_t(sizeof(T)) % bytes == 0 ? int(reinterpret_cast<std::uintptr_t>(p) % bytes) : -1;
+}
+
+/// The `long_rows` of steps that gain nothing where vectors begin with a cache line.
+constexpr int all_short = std::numeric_limits<int>::max();
 
 /// Asks for rows that the kernel reads some row blocks later, whether they still belong to the matrix or not. Streams
 /// of columns the processor sees coming by itself; rows it does not. Into the second-level cache, since in the first
