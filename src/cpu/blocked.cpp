@@ -36,12 +36,12 @@ index_t spare(index_t n, Uplo uplo) {
 
 /// Returns where in `memory` a strip's part of V lies a quarter of a page from R, its part of a lower factor: if rows
 /// of R are a multiple of a page apart, the tail kernel's lines of all of them fill the few places that they want, and
-/// V's would push them out; half a page from R there may be the result. Where vectors of R are made to begin with a
-/// cache line, V's begin with one as well.
+/// V's would push them out; half a page from R there may be the result. `on_lines`: vectors of R are made to begin with
+/// a cache line, and V's begin with one as well.
 template <class T>
-T* columns_apart(T* memory, const T* R, const Kernels<T>& kernels) {
+T* columns_apart(T* memory, const T* R, bool on_lines) {
   const auto address = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p); };
-  const std::uintptr_t of_R = kernels.vectors_on_lines ? address(R) : address(R) / 64 * 64;
+  const std::uintptr_t of_R = on_lines ? address(R) : address(R) / 64 * 64;
   return memory + (of_R + page / 4 - address(memory)) % page / sizeof(T);
 }
 
@@ -162,13 +162,13 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   const index_t entry = first - walk.origin, start = std::min(first_row_, last);
   if (start > 0 && !keep_rows(walk, mine, first, last)) return false;
   const T* const R = upper ? walk.R.col(entry) : walk.R.data + entry;
-  const bool apart = spare<T>(V_.rows, uplo_) > 0;
+  const bool apart = spare<T>(V_.rows, uplo_) > 0, on_lines = V_.rows >= 2 * stages_.begin()->kernels->long_rows;
   auto strips = stages_.begin({R,
                                discard ? mine.discarded.data() : upper ? walk.out.col(entry) : walk.out.data + entry,
                                walk.R.ld,
                                !discard ? walk.out.ld : stages_.count() == 1 ? 0 : upper ? last : width_,
                                last - first,
-                               apart ? columns_apart(mine.Vt, R, *stages_.begin()->kernels) : mine.Vt,
+                               apart ? columns_apart(mine.Vt, R, on_lines) : mine.Vt,
                                ldv_,
                                mine.block},
                               first);

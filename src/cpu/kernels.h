@@ -46,8 +46,7 @@ template <class T>
 struct Kernels {
   index_t rows;   ///< height of a row block: 4 or 8
   index_t lanes;  ///< a strip's `ldv` has to exceed its width by as many
-  /// Of a lower factor: where rows are long, vectors of R begin with a cache line.
-  bool vectors_on_lines;
+  index_t long_rows;  ///< of a lower factor: with so many columns, vectors of a row begin with a cache line
   index_t (*transform_words)(index_t k);
   index_t (*block_words)(index_t k);
 

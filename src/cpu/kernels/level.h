@@ -5,7 +5,8 @@ template <class Packed, Sign sign, Uplo uplo, bool chains>
 struct Reflecting {
   using P = Packed;
   static constexpr int vectors = uplo == Uplo::upper ? P::vectors_upper : P::vectors_lower;
-  static constexpr int few_columns = 8, long_rows = all_short;
+  static constexpr int few_columns = 8;
+  static constexpr index_t long_rows = all_short;
   using Crowded = Reflecting;
   using Usual = Reflecting;
   using T = typename P::T;
@@ -130,9 +131,9 @@ struct Of {
     }
   }
   static const Kernels<T>& table() {
-    static constexpr Kernels<T> all{P::rows, P::lanes, uplo == Uplo::lower && Steps::long_rows < all_short,
-                                    Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>,
-                                    Steps::unit};
+    static constexpr Kernels<T> all{
+        P::rows, P::lanes, Steps::long_rows, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>,
+        Steps::unit};
     return all;
   }
 };

@@ -197,7 +197,8 @@ struct Rotating {
   static constexpr bool upper = uplo == Uplo::upper;
   static constexpr int vectors = !upper ? P::vectors_lower : P::lanes < P::rows ? 2 : 1;
   // Measured: inst/design/block-householder.md.
-  static constexpr int few_columns = K == 1 ? 8 : 4, long_rows = K <= 2 ? 96 : P::rows == 8 ? 160 : all_short;
+  static constexpr int few_columns = K == 1 ? 8 : 4;
+  static constexpr index_t long_rows = K <= 2 ? 96 : P::rows == 8 ? 200 : all_short;
   /// Reads a vector's tile before that of the vector before it is written: where columns are 4 KB apart, it would wait.
   static constexpr bool load_first = P::rows == 8 && (upper || K <= 2);
   using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;

@@ -110,7 +110,7 @@ INLINE int behind(const T* p, index_t ld, int bytes) {
 }
 
 /// The `long_rows` of steps that gain nothing where vectors begin with a cache line.
-constexpr int all_short = std::numeric_limits<int>::max();
+constexpr index_t all_short = std::numeric_limits<index_t>::max() / 2;
 
 /// Asks for rows that the kernel reads some row blocks later, whether they still belong to the matrix or not. Streams
 /// of columns the processor sees coming by itself; rows it does not. Into the second-level cache, since in the first
