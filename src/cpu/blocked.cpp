@@ -16,8 +16,9 @@ namespace {
 
 /// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread,
 /// where k is so large that the arithmetic counts.
+template <class T>
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
-  if (uplo == Uplo::upper) return k <= 16 ? tuning::blocked_narrow : tuning::blocked_strip;
+  if (uplo == Uplo::upper) return k <= 16 && sizeof(T) == 8 ? tuning::blocked_narrow : tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
   const bool few = k <= 4 && threads > 1;
   const index_t pieces = few ? 8 : std::max(8, 4 * threads);
@@ -98,7 +99,7 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
       is_scaled_(scale != 1) {
   static_assert(tuning::blocked_strip % 8 == 0 && tuning::blocked_narrow % 8 == 0,
                 "only the last row block of a factor is short");
-  width_ = std::min(width_of_strips(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
+  width_ = std::min(width_of_strips<T>(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(width_);
   block_words_ = stages_.block_words();

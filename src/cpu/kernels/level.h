@@ -132,8 +132,8 @@ struct Of {
   }
   static const Kernels<T>& table() {
     static constexpr Kernels<T> all{
-        P::rows, P::lanes, Steps::long_rows, Steps::transform_words, Steps::block_words, apply, Steps::diagonal, fill<P>,
-        Steps::unit};
+        P::rows, P::lanes,         Steps::long_rows, Steps::transform_words, Steps::block_words,
+        apply,   Steps::diagonal, fill<P>,          Steps::unit};
     return all;
   }
 };
