@@ -199,7 +199,8 @@ struct Rotating {
   // Measured: inst/design/block-householder.md.
   static constexpr int few_columns = K == 1 ? 8 : 4;
   static constexpr index_t long_rows = K <= 2 ? 96 : P::rows == 8 ? 200 : all_short;
-  /// Reads a vector's tile before that of the vector before it is written: where columns are 4 KB apart, it would wait.
+  /// Reads the tile of a vector before it writes that of the vector before: where columns are 4 KB apart, reading would
+  /// wait for writing.
   static constexpr bool load_first = P::rows == 8 && (upper || K <= 2);
   using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;
   using Usual = Rotating<std::conditional_t<upper, typename P::Upper, P>, sign, uplo, K>;
