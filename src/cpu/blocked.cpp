@@ -102,16 +102,14 @@ BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, U
   width_ = std::min(width_of_strips<T>(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(width_);
-  block_words_ = stages_.block_words();
   first_.Vt = stages_.scratch(V.cols * ldv_ + spare<T>(V.rows, uplo));
-  first_.block = stages_.scratch(block_words_);
   others_.reserve(threads_ - 1);
   for (int t = 1; t < threads_; ++t) others_.push_back(workspace());
 }
 
 template <class T>
 typename BlockedSweep<T>::Workspace BlockedSweep<T>::workspace() {
-  return {stages_.scratch(V_.cols * ldv_ + spare<T>(V_.rows, uplo_)), stages_.scratch(block_words_), {}, 0};
+  return {stages_.scratch(V_.cols * ldv_ + spare<T>(V_.rows, uplo_)), {}, 0};
 }
 
 template <class T>
@@ -170,8 +168,7 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
                                !discard ? walk.out.ld : stages_.count() == 1 ? 0 : upper ? last : width_,
                                last - first,
                                apart ? columns_apart(mine.Vt, R, on_lines) : mine.Vt,
-                               ldv_,
-                               mine.block},
+                               ldv_},
                               first);
   for (index_t row = start, idle = 0; row < first;) {
     const index_t known = std::min(walk.rows.load(std::memory_order_acquire), first);

@@ -78,7 +78,7 @@ class BlockedSweep {
  private:
   /// Of a thread.
   struct Workspace {
-    T *Vt = nullptr, *block = nullptr;
+    T* Vt = nullptr;
     std::vector<T> discarded;
     T squares = 0;
   };
@@ -105,7 +105,6 @@ class BlockedSweep {
   index_t first_row_ = 0;  ///< that changes, a multiple of 8; known when there is work
   typename Stages<T>::CarryMemory carry_memory_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
-  index_t block_words_;
   Workspace first_;     ///< of the thread that calls
   std::vector<Workspace> others_;
   index_t next_ = 0;    ///< column

@@ -32,7 +32,7 @@ index_t modify_block(const Kernels<T>& kernels, MatrixView<const T> V, MatrixVie
   const index_t n = R.cols, k = V.cols, ldv = kernels.rows + kernels.lanes;
   Scratch<T> scratch;
   T* const H = scratch.take(kernels.transform_words(k));
-  Strip<T> strip{R.data, R.data, R.ld, R.ld, n, scratch.take(k * ldv), ldv, scratch.take(kernels.block_words(k))};
+  Strip<T> strip{R.data, R.data, R.ld, R.ld, n, scratch.take(k * ldv), ldv};
   for (index_t q = 0; q < k; ++q) kernels.fill(strip.Vt + q * ldv, ldv, V.col(q), n);
   return kernels.diagonal(H, 0, 0, n, k, strip);
 }

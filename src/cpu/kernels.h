@@ -35,7 +35,6 @@ struct Strip {
   index_t columns;
   T* Vt;          ///< k x columns by rows, `ldv` apart; zeros follow each row up to there. Modified in place
   index_t ldv;
-  T* block;       ///< scratch of `block_words(k)` entries
   /// Of entries of R that were read, summed up, those of blocks on the diagonal among them; infinite where an entry of
   /// the diagonal is below least_safe.
   T squares = 0;
@@ -48,7 +47,6 @@ struct Kernels {
   index_t lanes;  ///< a strip's `ldv` has to exceed its width by as many
   index_t long_rows;  ///< of a lower factor: with so many columns, vectors of a row begin with a cache line
   index_t (*transform_words)(index_t k);
-  index_t (*block_words)(index_t k);
 
   /// Tail kernel: strip <- H_b strip, from `column` of the strip on, for row blocks 0 .. blocks - 1 from `row` on; H:
   /// their transforms, one after the other.

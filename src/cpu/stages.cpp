@@ -34,13 +34,6 @@ void Stages<T>::add(const Kernels<T>& kernels, index_t first, index_t k) {
 }
 
 template <class T>
-index_t Stages<T>::block_words() const {
-  index_t words = 0;
-  for (const Stage<T>& stage : *this) words = std::max(words, stage.kernels->block_words(stage.k));
-  return words;
-}
-
-template <class T>
 typename Stages<T>::Strips Stages<T>::begin(const Strip<T>& strip, index_t first) const {
   Strips strips{strip, strip};
   strips[1].R = strip.out;
@@ -88,8 +81,7 @@ void Stages<T>::scale_rows(const Strip<T>& strip, index_t row, index_t end, inde
 
 template <class T>
 typename Stages<T>::CarryMemory Stages<T>::memory_to_carry(index_t m, index_t n, index_t width) const {
-  return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(block_words()),
-          std::vector<T>(padded(n) * std::min(width, m))};
+  return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(padded(n) * std::min(width, m))};
 }
 
 /// The last row block of z is filled up with zeros, as its transform is with what leaves them.
@@ -111,7 +103,7 @@ void Stages<T>::carry(const RightHandSideView& sides, index_t first, index_t n, 
     for (index_t q = 0; q < k; ++q)
       for (index_t j = 0; j < columns; ++j) Vt.data()[j + q * ldv] = T(sides.Y(side + j, q));
     Strips strips;
-    strips[0] = {memory.z.data(), memory.z.data(), ld, ld, columns, Vt.data(), ldv, memory.block.data()};
+    strips[0] = {memory.z.data(), memory.z.data(), ld, ld, columns, Vt.data(), ldv};
     strips[1] = strips[0];
     strips[1].Vt += stages_[count_ - 1].first * ldv;
     apply(strips, first, padded, 0);

@@ -55,7 +55,7 @@ class Stages : NotCopied {
   using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
   /// The memory that carry() works in.
   struct CarryMemory {
-    std::vector<T> Vt, block, z;
+    std::vector<T> Vt, z;
   };
 
   /// V: n x k; kept. The rest as of BlockedSweep.
@@ -67,7 +67,6 @@ class Stages : NotCopied {
   index_t rows() const { return stages_[0].kernels->rows; }              ///< height of a row block
   /// Leading dimension of the V of a strip so wide.
   index_t ldv(index_t width) const { return width + stages_[0].kernels->lanes; }
-  index_t block_words() const;
   T* scratch(index_t count) { return scratch_.take(count); }
 
   /// V is zero above `row`, a multiple of 8, where the first transform will be found. (One of rotations begins with

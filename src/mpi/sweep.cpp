@@ -33,9 +33,7 @@ SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T
   static_assert(block_width % 8 == 0 && panel_width(0) % 8 == 0, "only the last row block of a factor is short");
   rows_ = stages_.rows();
   ldv_ = stages_.ldv(layout.width);
-  const index_t words = stages_.block_words();
-  for (int t = 0; t < std::max(threads, 1); ++t)
-    workspaces_.push_back({stages_.scratch(V.cols * ldv_), stages_.scratch(words), {}});
+  for (int t = 0; t < std::max(threads, 1); ++t) workspaces_.push_back({stages_.scratch(V.cols * ldv_), {}});
 }
 
 /// Sends what is new of this process's own, and takes what has come of the others': by the calling thread alone.
@@ -79,7 +77,7 @@ typename cpu::Stages<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspac
                         walk.to ? out.ld
                         : one   ? 0
                                 : R.rows,
-                        R.cols, mine.Vt, ldv_, mine.block},
+                        R.cols, mine.Vt, ldv_},
                        layout_.first(b));
 }
 

@@ -50,7 +50,7 @@ class SharedSweep {
 
  private:
   struct Workspace {
-    T *Vt, *block;
+    T* Vt;
     std::vector<T> discarded;
   };
   struct Walk;

@@ -1,14 +1,8 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// The block on the diagonal, on its own: rows of DW entries, so that a row is whole vectors.
+/// Numbers that load_block() and store_block() of a Square reach.
 template <class P>
-struct Block {
-  using T = typename P::T;
-  static constexpr int NB = P::rows, DW = NB > P::lanes ? NB : P::lanes, vectors = DW / P::lanes;
-  T* R;   ///< NB x DW, strictly lower part zero or meaningless
-  T* Vt;  ///< k x DW
-  static index_t words(index_t k) { return (NB + k) * DW; }
-};
+constexpr int tile_words = P::rows * (P::rows > P::lanes ? P::rows : P::lanes);
 
 /// The m x m block on the diagonal whose corner is R, by rows; zeros left of its diagonal and behind it.
 template <class P, Uplo uplo>
@@ -17,9 +11,9 @@ INLINE void load_triangle(const typename P::T* R, index_t ld, index_t m,
   using S = Square<typename P::T>;
   constexpr int NB = P::rows;
   if constexpr (uplo == Uplo::upper) {
-    alignas(64) typename P::T tile[NB * Block<P>::DW];
-    UNROLL for (int j = 0; j < NB; ++j) S::store(tile + j * NB, j < m ? S::load_part(R + j * ld, 0, j + 1) : S::zero());
-    UNROLL for (int j = NB; j < Block<P>::DW; ++j) S::store(tile + j * NB, S::zero());
+    alignas(64) typename P::T tile[tile_words<P>];
+    UNROLL for (int j = 0; j < tile_words<P> / NB; ++j)
+      S::store(tile + j * NB, j < m ? S::load_part(R + j * ld, 0, j + 1) : S::zero());
     S::load_block(tile, x);
   } else {
     UNROLL for (int i = 0; i < NB; ++i) x[i] = i < m ? S::load_part(R + i * ld, i, int(m)) : S::zero();
@@ -30,7 +24,7 @@ INLINE void store_triangle(typename P::T* out, index_t ld, index_t m, typename S
   using S = Square<typename P::T>;
   constexpr int NB = P::rows;
   if constexpr (uplo == Uplo::upper) {
-    alignas(64) typename P::T tile[NB * Block<P>::DW];
+    alignas(64) typename P::T tile[tile_words<P>];
     S::store_block(tile, x);
     UNROLL for (int j = 0; j < NB; ++j)
       if (j < m) S::store_part(out + j * ld, S::load(tile + j * NB), 0, j + 1);
@@ -49,29 +43,6 @@ INLINE T sum_of_squares(const typename Square<T>::V (&x)[NB]) {
   return S::last(running_sums<T, NB>(sum));
 }
 
-/// The same block, and room for the columns of V that belong to it.
-template <class P, Uplo uplo>
-Block<P> load_block(Strip<typename P::T>& strip, index_t row, index_t column, index_t m) {
-  using B = Block<P>;
-  using S = Square<typename P::T>;
-  const B block{strip.block, strip.block + B::NB * B::DW};
-  typename S::V x[B::NB];
-  load_triangle<P, uplo>(strip.R + at<uplo>(row, column, strip.ldr), strip.ldr, m, x);
-  strip.squares += sum_of_squares<typename P::T>(x);
-  UNROLL for (int i = 0; i < B::NB; ++i) {
-    S::store(block.R + i * B::DW, x[i]);
-    if constexpr (B::DW > B::NB) S::store(block.R + i * B::DW + B::NB, S::zero());
-  }
-  return block;
-}
-template <class P, Uplo uplo>
-void store_block(const Block<P>& block, const Strip<typename P::T>& strip, index_t row, index_t column, index_t m) {
-  using S = Square<typename P::T>;
-  typename S::V x[P::rows];
-  UNROLL for (int i = 0; i < P::rows; ++i) x[i] = S::load(block.R + i * Block<P>::DW);
-  store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
-}
-
 /// Whether r^2 + ||v||^2 can be formed, r > 0: what overflows has been scaled away (scale_exponent), and below this
 /// limit what underflows might be of the size of r's last bit.
 template <class T>
@@ -79,159 +50,137 @@ INLINE bool squares_well(T r) {
   return r > (sizeof(T) == 8 ? T(0x1p-484) : T(0x1p-36));
 }
 
-/// Column i of V divided by the power of two, which is returned, that brings the larger of it and r near 1. For the
-/// pivot only their ratio matters, and what comes of it has the same bits at any scale.
-template <class P>
-NOINLINE typename P::T scale_column(const Block<P>& block, index_t i, index_t k, typename P::T r) {
-  using T = typename P::T;
-  T* const v = block.Vt + i;
+/// Numbers v, k of them `ld` apart, divided by the power of two, which is returned, that brings the largest of them and
+/// r near 1. For the pivot only their ratio matters, and what comes of it has the same bits at any scale.
+template <class T>
+NOINLINE T scale_column(T* v, index_t ld, index_t k, T r) {
   T largest = r;
   for (index_t q = 0; q < k; ++q) {
-    const T x = std::abs(v[q * block.DW]);
+    const T x = std::abs(v[q * ld]);
     largest = x > largest ? x : largest;
   }
   const int e = std::ilogb(largest);
-  for (index_t q = 0; q < k; ++q) v[q * block.DW] = std::scalbn(v[q * block.DW], -e);
+  for (index_t q = 0; q < k; ++q) v[q * ld] = std::scalbn(v[q * ld], -e);
   return std::scalbn(T(1), e);
 }
 
-/// Sums of products in four chains.
-template <class P>
-struct Products {
-  using V = typename P::V;
-  static constexpr int C = Block<P>::vectors, ways = 4;
-  V sums[ways][C];
+/// Householder steps for a block on the diagonal, one row after the other, and the transform that comes of them.
+template <class P, Sign sign, bool chains>
+class BlockSteps {
+  using T = typename P::T;
+  using S = Row<T>;
+  using V = typename S::V;
+  static constexpr int NB = P::rows;
 
-  INLINE Products() {
-    UNROLL for (int w = 0; w < ways; ++w)
-      UNROLL for (int c = 0; c < C; ++c) sums[w][c] = P::zero();
+ public:
+  /// H: where the transform goes.
+  BlockSteps(const typename Square<T>::V (&x)[NB], const Reflector<P, sign, chains>& H) : H_(H) {
+    UNROLL for (int i = 0; i < NB; ++i) Square<T>::store(R_ + i * NB, x[i]);
   }
-  INLINE void add(int way, typename P::T a, const V (&b)[C]) {
-    UNROLL for (int c = 0; c < C; ++c) sums[way][c] = P::fma(P::set1(a), b[c], sums[way][c]);
-  }
-  INLINE void total(V (&products)[C]) const {
-    UNROLL for (int c = 0; c < C; ++c) products[c] =
-        P::add(P::add(sums[0][c], sums[1][c]), P::add(sums[2][c], sums[3][c]));
-  }
-};
 
-/// V <- change(q, row q of V), and v_i'V with column i of what comes of it.
-template <bool chains, class P, class Change>
-INLINE void change_and_multiply(const Block<P>& block, index_t i, index_t k, Change&& change,
-                                typename P::V (&products)[Block<P>::vectors]) {
-  constexpr int DW = Block<P>::DW, C = Block<P>::vectors, ways = Products<P>::ways;
-  static_assert(longest_chain % ways == 0, "a chain ends with whole steps");
-  Products<P> sums;
-  typename P::V before[C];  // of the chains that have ended
-  const auto step = [&](index_t q, int way) INLINE_LAMBDA {
-    typename P::V v[C];
-    change(q, v);
-    UNROLL for (int c = 0; c < C; ++c) P::store(block.Vt + q * DW + c * P::lanes, v[c]);
-    sums.add(way, block.Vt[q * DW + i], v);
-  };
-  index_t q = 0;
-  const auto steps = [&](index_t end) INLINE_LAMBDA {
-    for (; q + ways <= end; q += ways)
-      UNROLL for (int way = 0; way < ways; ++way) step(q + way, way);
-  };
-  if constexpr (chains) {
-    UNROLL for (int c = 0; c < C; ++c) before[c] = P::zero();
-    while (k - q > longest_chain) {
-      steps(q + longest_chain);
-      sums.total(products);
-      UNROLL for (int c = 0; c < C; ++c) before[c] = P::add(before[c], products[c]);
-      sums = {};
+  /// The products of the first of the block's columns of V, which are at Vt by rows, with all of them.
+  INLINE V begin(const T* Vt, index_t ldv) {
+    return change_and_multiply(0, [&](index_t q) INLINE_LAMBDA { return S::load(Vt + q * ldv); });
+  }
+
+  /// Row i by a Householder step, r = R_ii, v = V(:, i):
+  ///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
+  ///   R~_i = (R_i + sigma y'V) / tau - R_i
+  ///   V <- V - y (R~_i + R_i)               update
+  ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
+  /// to the right of column i; up to there V stays, and R becomes meaningless. products: V'v, and those of column i + 1
+  /// afterwards. squares: as Strip's. False if there is no such rho, or r is not a positive normal number.
+  INLINE bool reflect_row(index_t i, V& products, T& squares) {
+    static constexpr auto right = [] {  // zeros, then ones
+      std::array<T, 2 * NB> x{};
+      for (int j = NB; j < 2 * NB; ++j) x[j] = 1;
+      return x;
+    }();
+    T* const row = R_ + i * NB;
+    T r = row[i], unit = 1;
+    if (!(r > 0)) return false;
+    if (!squares_well(r)) {
+      if (r < std::numeric_limits<T>::min()) return false;
+      if (r < least_safe<T>) squares = std::numeric_limits<T>::infinity();
+      unit = scale_column(H_.Y() + i, NB, H_.k, r);
+      r /= unit;
+      products = change_and_multiply(i, [&](index_t q) INLINE_LAMBDA { return S::load(H_.Y() + q * NB); });
+    }
+    // Of the norm of v. Where v is zero, rho is r: the root of a number's square is that number.
+    const T square = S::entry(products, i), rest = sign == Sign::update ? r * r + square : r * r - square;
+    if (sign == Sign::downdate && !(rest > 0)) return false;
+    const T rho = std::sqrt(rest), sum = r + rho, g = 1 / sum, inv_tau = sum / rho;
+    const V yv = S::mul(S::set1(g), products), old = S::load(row),
+            share = S::mul(S::set1(1 / (sign == Sign::update ? rho : r)), S::load(right.data() + NB - 1 - i)),
+            x = sign == Sign::update ? S::add(old, yv) : S::sub(old, yv), now = S::fms(x, S::set1(inv_tau), old),
+            w = S::mul(sign == Sign::update ? x : S::add(now, yv), share);
+    S::store(row, now);
+    S::store(H_.L1() + i * NB, products);
+    pivots_[i] = rho * unit;
+    scales_[i] = g;
+    H_.inv_tau()[i] = inv_tau;
+    if (sign == Sign::downdate) H_.inv_ctau()[i] = sum / r;
+    if (i + 1 < NB)
+      products = change_and_multiply(i + 1, [&](index_t q) INLINE_LAMBDA {
+        const T* const v = H_.Y() + q * NB;
+        return S::fnma(S::set1(v[i]), w, S::load(v));
+      });
+    return true;
+  }
+
+  /// The transform, when the first m rows are done and the others stay.
+  void finish(index_t m) {
+    const V g = S::load(scales_);
+    for (index_t q = 0; q < H_.k; ++q) S::store(H_.Y() + q * NB, S::mul(S::load(H_.Y() + q * NB), g));
+    for (index_t i = 0; i < m; ++i) {
+      const V y = S::mul(S::load(H_.L1() + i * NB), S::mul(g, S::set1(scales_[i])));
+      const T inv_tau = H_.inv_tau()[i];
+      S::store_first(H_.L1() + i * NB, S::mul(y, S::set1(sign == Sign::update ? inv_tau : -inv_tau)), i);
+      if constexpr (sign == Sign::downdate) S::store_first(H_.L2() + i * NB, S::mul(y, S::set1(H_.inv_ctau()[i])), i);
+    }
+    for (index_t i = m; i < NB; ++i) {
+      S::store(H_.L1() + i * NB, S::zero());
+      H_.inv_tau()[i] = 0;
+      if (sign == Sign::downdate) S::store(H_.L2() + i * NB, S::zero());
+      if (sign == Sign::downdate) H_.inv_ctau()[i] = 0;
     }
   }
-  steps(k);
-  for (; q < k; ++q) step(q, 0);
-  sums.total(products);
-  if constexpr (chains)
-    UNROLL for (int c = 0; c < C; ++c) products[c] = P::add(before[c], products[c]);
-}
+  void block(typename Square<T>::V (&x)[NB]) const {
+    UNROLL for (int i = 0; i < NB; ++i) x[i] = Square<T>::load(R_ + i * NB);
+  }
+  T pivot(index_t i) const { return pivots_[i]; }
 
-/// Row i of the block by a Householder step, r = R_ii, v = V(:, i); `products`: v'V, for row i + 1 when it is done.
-///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
-///   R~_i = (R_i + sigma y'V) / tau - R_i
-///   V <- V - y (R~_i + R_i)               update
-///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
-/// to the right of column i; up to there V stays, and R becomes meaningless. scales[i] <- 1 / (r + rho).
-/// squares: as Strip's. False if there is no such rho, or r is not a positive normal number.
-template <Sign sign, bool chains, class P>
-INLINE bool reflect_row(const Block<P>& block, index_t i, index_t k, const Reflector<P, sign, chains>& H,
-                        typename P::T* scales, typename P::V (&products)[Block<P>::vectors], typename P::T& squares) {
-  using T = typename P::T;
-  using V = typename P::V;
-  constexpr int DW = Block<P>::DW, C = Block<P>::vectors, lanes = P::lanes;
-  static constexpr auto right = [] {  // zeros, then ones
-    std::array<T, 2 * DW> x{};
-    for (int j = DW; j < 2 * DW; ++j) x[j] = 1;
-    return x;
-  }();
-  T* row = block.R + i * DW;
-  T r = row[i], unit = 1;
-  if (!(r > 0)) return false;
-  if (!squares_well(r)) {
-    if (r < std::numeric_limits<T>::min()) return false;
-    if (r < least_safe<T>) squares = std::numeric_limits<T>::infinity();
-    unit = scale_column(block, i, k, r);
-    r /= unit;
-    change_and_multiply<chains>(block, i, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
-      UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(block.Vt + q * DW + c * lanes);
-    }, products);
+ private:
+  /// V <- change(q) by rows q, and the products of its column i with all of them.
+  template <class Change>
+  INLINE V change_and_multiply(index_t i, Change&& change) {
+    constexpr int ways = 4;
+    static_assert(longest_chain % ways == 0, "a chain ends with whole steps");
+    V sums[ways], before = S::zero();  // of the chains that have ended
+    UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::zero();
+    const auto step = [&](index_t q, int way) INLINE_LAMBDA {
+      const V v = change(q);
+      S::store(H_.Y() + q * NB, v);
+      sums[way] = S::fma(S::spread(v, H_.Y() + q * NB, i), v, sums[way]);
+    };
+    const auto total = [&]() INLINE_LAMBDA { return S::add(S::add(sums[0], sums[1]), S::add(sums[2], sums[3])); };
+    index_t q = 0;
+    const auto steps = [&](index_t end) INLINE_LAMBDA {
+      for (; q + ways <= end; q += ways)
+        UNROLL for (int way = 0; way < ways; ++way) step(q + way, way);
+    };
+    if constexpr (chains)
+      while (H_.k - q > longest_chain) {
+        steps(q + longest_chain);
+        before = S::add(before, total());
+        UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::zero();
+      }
+    steps(H_.k);
+    for (; q < H_.k; ++q) step(q, 0);
+    return chains ? S::add(before, total()) : total();
   }
-  alignas(64) T all[DW];
-  UNROLL for (int c = 0; c < C; ++c) P::store(all + c * lanes, products[c]);
-  const T square = all[i];  // of the norm of v
-  T rho;
-  if (sign == Sign::update) {
-    rho = square == 0 ? r : std::sqrt(r * r + square);
-  } else {
-    const T nv = std::sqrt(square);
-    if (!(r > nv)) return false;
-    rho = square == 0 ? r : std::sqrt((r - nv) * (r + nv));
-  }
-  const T sum = r + rho, g = 1 / sum, inv_tau = sum / rho;
-  const T scale = 1 / (sign == Sign::update ? rho : r);  // g / tau, g / (1 - tau)
-  V w[C];                                                // z / (r + rho)
-  UNROLL for (int c = 0; c < C; ++c) {
-    const V old = P::load(row + c * lanes), yv = P::mul(P::set1(g), products[c]);
-    const V x = sign == Sign::update ? P::add(old, yv) : P::sub(old, yv), now = P::fms(x, P::set1(inv_tau), old);
-    P::store(row + c * lanes, now);
-    w[c] = P::mul(P::mul(sign == Sign::update ? x : P::add(now, yv), P::set1(scale)),
-                  P::load(right.data() + DW - 1 - i + c * lanes));
-  }
-  row[i] = rho * unit;
-  scales[i] = g;
-  H.inv_tau()[i] = inv_tau;
-  if (sign == Sign::downdate) H.inv_ctau()[i] = sum / r;
-  if (i + 1 < P::rows)
-    change_and_multiply<chains>(block, i + 1, k, [&](index_t q, V (&v)[C]) INLINE_LAMBDA {
-      const V vi = P::set1(block.Vt[q * DW + i]);
-      UNROLL for (int c = 0; c < C; ++c) v[c] = P::fnma(vi, w[c], P::load(block.Vt + q * DW + c * lanes));
-    }, products);
-  return true;
-}
 
-/// The y's, v times `scales` (NB), and their products in the two ways that the tail kernel needs them.
-template <Sign sign, bool chains, class P>
-void couple_rows(const Block<P>& block, const Reflector<P, sign, chains>& H, const typename P::T* scales, index_t k) {
-  using S = Square<typename P::T>;
-  constexpr int NB = P::rows;
-  const typename S::V g = S::load(scales);
-  typename S::V all[NB];  // the first is left out
-  sum_columns<S, chains>(k, all, [&](index_t q, typename S::V (&sums)[NB]) INLINE_LAMBDA {
-    const typename S::V y = S::mul(S::load(block.Vt + q * Block<P>::DW), g);
-    S::store(H.Y() + q * NB, y);
-    UNROLL for (int i = 1; i < NB; ++i) sums[i] = S::fma(S::set1(H.Y()[q * NB + i]), y, sums[i]);
-  });
-  for (int l = 0; l < NB * NB; ++l) H.L1()[l] = 0;
-  UNROLL for (int i = 1; i < NB; ++i) {
-    const typename S::V inv_tau = S::set1(sign == Sign::update ? H.inv_tau()[i] : -H.inv_tau()[i]);
-    S::store_part(H.L1() + i * NB, S::mul(all[i], inv_tau), 0, i);
-  }
-  if constexpr (sign == Sign::downdate) {
-    for (int l = 0; l < NB * NB; ++l) H.L2()[l] = 0;
-    UNROLL for (int i = 1; i < NB; ++i) S::store_part(H.L2() + i * NB, S::mul(all[i], S::set1(H.inv_ctau()[i])), 0, i);
-  }
-}
+  Reflector<P, sign, chains> H_;  // its Y is V until all rows are done
+  alignas(64) T R_[NB * NB];
+  T pivots_[NB], scales_[NB] = {};
+};

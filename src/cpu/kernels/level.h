@@ -12,7 +12,6 @@ struct Reflecting {
   using T = typename P::T;
   static index_t transform_words(index_t k) { return Reflector<P, sign, chains>::words(k); }
 
-  static index_t block_words(index_t k) { return Block<P>::words(k); }
   static T unit(const T*, index_t) { return 1; }
 
   template <int C, class Tile>
@@ -27,22 +26,18 @@ struct Reflecting {
   }
 
   static index_t diagonal(T* memory, index_t row, index_t column, index_t m, index_t k, Strip<T>& strip) {
-    const Block<P> block = load_block<P, uplo>(strip, row, column, m);
-    constexpr int C = Block<P>::vectors;
-    const Reflector<P, sign, chains> H{memory, k};
-    for (int i = 0; i < P::rows; ++i) {
-      H.inv_tau()[i] = 0;
-      if (sign == Sign::downdate) H.inv_ctau()[i] = 0;
-    }
-    T scales[P::rows] = {};
-    typename P::V products[C];
-    change_and_multiply<chains>(block, 0, k, [&](index_t q, typename P::V (&v)[C]) INLINE_LAMBDA {
-      UNROLL for (int c = 0; c < C; ++c) v[c] = P::load(strip.Vt + q * strip.ldv + column + c * P::lanes);
-    }, products);
+    typename Square<T>::V x[P::rows];
+    load_triangle<P, uplo>(strip.R + at<uplo>(row, column, strip.ldr), strip.ldr, m, x);
+    strip.squares += sum_of_squares<T>(x);
+    BlockSteps<P, sign, chains> steps(x, {memory, k});
+    auto products = steps.begin(strip.Vt + column, strip.ldv);
     for (index_t i = 0; i < m; ++i)
-      if (!reflect_row<sign, chains>(block, i, k, H, scales, products, strip.squares)) return i;
-    couple_rows<sign, chains>(block, H, scales, k);
-    store_block<P, uplo>(block, strip, row, column, m);
+      if (!steps.reflect_row(i, products, strip.squares)) return i;
+    steps.finish(m);
+    steps.block(x);
+    T* const out = strip.out + at<uplo>(row, column, strip.ldo);
+    store_triangle<P, uplo>(out, strip.ldo, m, x);
+    for (index_t i = 0; i < m; ++i) out[i * (strip.ldo + 1)] = steps.pivot(i);
     return -1;
   }
   static constexpr bool careful_steps = false;
@@ -132,8 +127,7 @@ struct Of {
   }
   static const Kernels<T>& table() {
     static constexpr Kernels<T> all{
-        P::rows, P::lanes,         Steps::long_rows, Steps::transform_words, Steps::block_words,
-        apply,   Steps::diagonal, fill<P>,          Steps::unit};
+        P::rows, P::lanes, Steps::long_rows, Steps::transform_words, apply, Steps::diagonal, fill<P>, Steps::unit};
     return all;
   }
 };

@@ -49,6 +49,14 @@ template <>
 struct Square<double> : Pack<double> {
   template <int i>
   static INLINE V lane(V x) { return _mm256_permute4x64_pd(x, i * 0x55); }
+  static INLINE V spread(V x, const T*, index_t i) {
+    const __m256i halves = _mm256_add_epi32(_mm256_set1_epi32(int(2 * i)), _mm256_setr_epi32(0, 1, 0, 1, 0, 1, 0, 1));
+    return _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(x), halves));
+  }
+  static INLINE void store_first(T* p, V x, index_t count) {
+    store(p, _mm256_and_pd(x, _mm256_castsi256_pd(between(0, int(count)))));
+  }
+  static INLINE T entry(V x, index_t i) { return _mm256_cvtsd_f64(spread(x, nullptr, i)); }
   template <int i>
   static INLINE V mul_from(V a, V b) { return _mm256_blend_pd(zero(), mul(a, b), 0xf & -(1 << i)); }
   template <int i>
@@ -133,6 +141,11 @@ struct Square<float> {
   static INLINE void store_part(T* p, V x, int first, int last) { _mm_maskstore_ps(p, between(first, last), x); }
   template <int i>
   static INLINE V lane(V x) { return _mm_permute_ps(x, i * 0x55); }
+  static INLINE V spread(V x, const T*, index_t i) { return _mm_permutevar_ps(x, _mm_set1_epi32(int(i))); }
+  static INLINE void store_first(T* p, V x, index_t count) {
+    store(p, _mm_and_ps(x, _mm_castsi128_ps(between(0, int(count)))));
+  }
+  static INLINE T entry(V x, index_t i) { return _mm_cvtss_f32(spread(x, nullptr, i)); }
   template <int i>
   static INLINE V mul_from(V a, V b) { return _mm_blend_ps(zero(), mul(a, b), 0xf & -(1 << i)); }
   template <int i>
@@ -165,3 +178,6 @@ struct Square<float> {
     Pack<float>::store_columns(tile, 4, y);
   }
 };
+
+template <class T>
+using Row = Square<T>;

@@ -162,7 +162,12 @@ struct Pack<double> {
 template <>
 struct Square<double> : Pack<double> {
   template <int i>
-  static INLINE V lane(V x) { return _mm512_permutexvar_pd(_mm512_set1_epi64(i), x); }
+  static INLINE V lane(V x) { return spread(x, nullptr, i); }
+  static INLINE V spread(V x, const T*, index_t i) { return _mm512_permutexvar_pd(_mm512_set1_epi64(i), x); }
+  static INLINE void store_first(T* p, V x, index_t count) {
+    store(p, _mm512_maskz_mov_pd(__mmask8(lanes_between(0, int(count))), x));
+  }
+  static INLINE T entry(V x, index_t i) { return _mm512_cvtsd_f64(spread(x, nullptr, i)); }
   template <int i>
   static INLINE V mul_from(V a, V b) { return _mm512_maskz_mul_pd(__mmask8(lanes_between(i, 8)), a, b); }
   template <int i>
@@ -264,7 +269,12 @@ struct Square<float> {
     _mm256_mask_storeu_ps(p, __mmask8(lanes_between(first, last)), x);
   }
   template <int i>
-  static INLINE V lane(V x) { return _mm256_permutevar8x32_ps(x, _mm256_set1_epi32(i)); }
+  static INLINE V lane(V x) { return spread(x, nullptr, i); }
+  static INLINE V spread(V x, const T*, index_t i) { return _mm256_permutevar8x32_ps(x, _mm256_set1_epi32(int(i))); }
+  static INLINE void store_first(T* p, V x, index_t count) {
+    store(p, _mm256_maskz_mov_ps(__mmask8(lanes_between(0, int(count))), x));
+  }
+  static INLINE T entry(V x, index_t i) { return _mm256_cvtss_f32(spread(x, nullptr, i)); }
   template <int i>
   static INLINE V mul_from(V a, V b) { return _mm256_maskz_mul_ps(__mmask8(lanes_between(i, 8)), a, b); }
   template <int i>
@@ -319,3 +329,6 @@ struct Square<float> {
   static INLINE void load_block(const T* tile, V (&x)[8]) { load_columns(tile, 8, x); }
   static INLINE void store_block(T* tile, V (&x)[8]) { store_columns(tile, 8, x); }
 };
+
+template <class T>
+using Row = Square<T>;

@@ -91,6 +91,47 @@ struct Pack {
   }
 };
 
+/// As many numbers as a row block has rows, in such vectors.
+template <class Scalar>
+struct Row {
+  using T = Scalar;
+  using P = Pack<T>;
+  static constexpr int rows = P::rows, vectors = rows / P::lanes;
+  struct V {
+    typename P::V x[vectors];
+  };
+  template <class F>
+  static INLINE V of(F&& f) {
+    V y;
+    UNROLL for (int c = 0; c < vectors; ++c) y.x[c] = f(c);
+    return y;
+  }
+  static INLINE V set1(T a) { return of([&](int) INLINE_LAMBDA { return P::set1(a); }); }
+  static INLINE V zero() { return set1(0); }
+  static INLINE V load(const T* p) { return of([&](int c) INLINE_LAMBDA { return P::load(p + c * P::lanes); }); }
+  static INLINE void store(T* p, V a) { UNROLL for (int c = 0; c < vectors; ++c) P::store(p + c * P::lanes, a.x[c]); }
+  static INLINE V add(V a, V b) { return of([&](int c) INLINE_LAMBDA { return P::add(a.x[c], b.x[c]); }); }
+  static INLINE V sub(V a, V b) { return of([&](int c) INLINE_LAMBDA { return P::sub(a.x[c], b.x[c]); }); }
+  static INLINE V mul(V a, V b) { return of([&](int c) INLINE_LAMBDA { return P::mul(a.x[c], b.x[c]); }); }
+  static INLINE V fma(V a, V b, V c) { return add(mul(a, b), c); }
+  static INLINE V fnma(V a, V b, V c) { return sub(c, mul(a, b)); }
+  static INLINE V fms(V a, V b, V c) { return sub(mul(a, b), c); }
+  /// The first numbers of a, and zeros.
+  static INLINE void store_first(T* p, V a, index_t count) {
+    T x[rows];
+    store(x, a);
+    UNROLL for (int i = 0; i < rows; ++i) p[i] = i < count ? x[i] : T(0);
+  }
+  /// Entry i of what is at p; and of a.
+  static INLINE V spread(V, const T* p, index_t i) { return set1(p[i]); }
+  static INLINE T entry(V a, index_t i) {
+    T x[rows];
+    store(x, a);
+    return x[i];
+  }
+};
+
+/// As many numbers, one by one.
 template <class Scalar>
 struct Square {
   static constexpr int rows = Pack<Scalar>::rows;

@@ -208,7 +208,6 @@ struct Rotating {
   using V = typename P::V;
   using H = Rotations<P>;
   static index_t transform_words(index_t) { return H::words(K); }
-  static index_t block_words(index_t) { return 0; }
   static T unit(const T* memory, index_t q) { return 1 / std::sqrt(memory[q]); }
 
   template <int C, class Tile>
