@@ -6,6 +6,8 @@ namespace gpucholmod::tuning {
 
 constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of the row blocks' height, 4 or 8
 constexpr int blocked_narrow = 24;   ///< the same of an upper R of doubles where k <= 16
+constexpr int blocked_short = 104;   ///< up to this order a Zen 4 takes AVX2 for doubles in place of AVX-512,
+constexpr int blocked_short_k = 8;   ///< from so many columns of V on (cpu::fitting)
 constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
 constexpr int blocked_lower = 384;   ///< the most columns of it for several threads, k <= 4

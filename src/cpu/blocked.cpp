@@ -95,8 +95,8 @@ RightHandSideView BlockedSweep<T>::trailing(const RightHandSideView& sides) cons
 template <class T>
 BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions,
                               int threads)
-    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)), stages_(V, removed, scale, uplo, instructions),
-      is_scaled_(scale != 1) {
+    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)),
+      stages_(V, removed, scale, uplo, fitting<T>(instructions, V.rows, V.cols)), is_scaled_(scale != 1) {
   static_assert(tuning::blocked_strip % 8 == 0 && tuning::blocked_narrow % 8 == 0,
                 "only the last row block of a factor is short");
   width_ = std::min(width_of_strips<T>(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);
