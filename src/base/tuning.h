@@ -10,11 +10,14 @@ constexpr int blocked_short = 104;   ///< up to this order a Zen 4 takes AVX2 fo
 constexpr int blocked_short_k = 8;   ///< from so many columns of V on (cpu::fitting)
 constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
-constexpr int blocked_lower = 384;   ///< the most columns of it for several threads, k <= 4
-/// n^2 (k + 8) that takes as long as it takes to have one more thread's help. By the orders from which two threads were
-/// quicker than one on 16 cores of a Xeon and on two of another, 2026-11-23 (inst/bench/threads.R measures it):
-/// vignette "measurements", "Threads".
-constexpr double thread_help_upper = 7.5e5, thread_help_lower = 4.8e6;
+constexpr int blocked_lower = 384;   ///< the most columns of it for several threads
+/// n^2 (k + 1) from which several threads are quicker than one, although each has to fetch what another has in its
+/// cache; and the square of how many of them pay, times threads_squared, is that number. By the times of 1 to 16 threads
+/// on 16 cores of a Xeon, and of 1 and 2 on a Zen 4, of a factor that the calling thread has just read, 2026-11-28
+/// (inst/bench/threads.R measures calls): inst/design/block-householder.md.
+constexpr double threads_pay_upper = 1.45e6, threads_pay_lower = 4e6, threads_squared = 4e4;
+/// b n^2 (k + 8) of a batch that takes as long as it takes to have one more thread's help.
+constexpr double thread_help_batch = 7.5e5;
 /// Columns of V up to which members of a batch are modified side by side, by 4 or 8 columns at a time, each of which
 /// rounds R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and
 /// from 100 to 300 columns on that is quicker (an EPYC with AVX-512, 2026-11-25: n = 5, k = 64, 256: 2.7 and 12.2 us a

@@ -20,10 +20,8 @@ template <class T>
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
   if (uplo == Uplo::upper) return k <= 16 && sizeof(T) == 8 ? tuning::blocked_narrow : tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
-  const bool few = k <= 4 && threads > 1;
-  const index_t pieces = few ? 8 : std::max(8, 4 * threads);
-  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip,
-                             few ? tuning::blocked_lower : 4 * tuning::blocked_strip);
+  const index_t pieces = std::max(2, threads) * (k <= 4 ? 2 : 4);
+  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip, tuning::blocked_lower);
 }
 
 /// Bytes after which addresses want the same place in the first-level cache.
@@ -48,13 +46,14 @@ T* columns_apart(T* memory, const T* R, bool on_lines) {
 
 }  // namespace
 
-/// p threads take work / p + p, in units of what it takes to have the help of one.
+/// With two threads, what they fetch from each other's caches takes about as long as what they save; so either none
+/// helps, or several.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
-  const double work = double(n) * double(n) * double(k + 8) /
-                      (uplo == Uplo::upper ? tuning::thread_help_upper : tuning::thread_help_lower);
+  const double work = double(n) * double(n) * double(k + 1);
+  if (work < (uplo == Uplo::upper ? tuning::threads_pay_upper : tuning::threads_pay_lower)) return 1;
   const index_t strips = (n + tuning::blocked_strip - 1) / tuning::blocked_strip;
-  const double best = 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2);
-  return int(std::clamp(std::min(best, double(strips)), 1.0, double(std::max(most, 1))));
+  const double best = std::min(std::sqrt(work / tuning::threads_squared), double(strips));
+  return int(std::clamp(best, 1.0, double(std::max(most, 1))));
 }
 
 /// What the threads of one call share.

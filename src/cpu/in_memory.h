@@ -49,7 +49,8 @@ template <class T>
   if (!is_normal(least)) return false;
   if (least < least_safe<T> && prospect<T>({0, double(least)}, 0, 0, f.removed, f.scale).vanishes) return false;
   if (trusted) return in_range(largest * largest) && largest < T(1e30) * least;
-  return in_range(squares_of_triangle(f.instructions, f.R, f.uplo, copy));
+  return in_range(f.threads == 1 || copy ? squares_of_triangle(f.instructions, f.R, f.uplo, copy)
+                                         : squares_by_threads(f.instructions, f.R, f.uplo, f.threads));
 }
 
 /// Modifies a factor in Householder steps on its numbers as they are. Returns the failing pivot, or -1. Returns

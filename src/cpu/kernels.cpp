@@ -1,6 +1,10 @@
 #include "cpu/kernels.h"
 
+#include <numeric>
+#include <vector>
+
 #include "base/error.h"
+#include "base/threads.h"
 #include "cpu/group_pass.h"
 
 namespace gpucholmod::cpu {
@@ -46,12 +50,31 @@ const Kernels<T>& kernels([[maybe_unused]] Instructions instructions, index_t k,
 }
 
 template <class T>
-T squares_of_triangle([[maybe_unused]] Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy) {
+T squares_of_columns([[maybe_unused]] Instructions instructions, MatrixView<const T> R, Uplo uplo, index_t first,
+                     index_t last, T* copy) {
 #if GPUCHOLMOD_X86
-  if (instructions == Instructions::avx512) return avx512::squares_of_triangle(R, uplo, copy);
-  if (instructions == Instructions::avx2) return avx2::squares_of_triangle(R, uplo, copy);
+  if (instructions == Instructions::avx512) return avx512::squares_of_triangle(R, uplo, first, last, copy);
+  if (instructions == Instructions::avx2) return avx2::squares_of_triangle(R, uplo, first, last, copy);
 #endif
-  return plain::squares_of_triangle(R, uplo, copy);
+  return plain::squares_of_triangle(R, uplo, first, last, copy);
+}
+
+template <class T>
+T squares_of_triangle(Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy) {
+  return squares_of_columns(instructions, R, uplo, 0, R.cols, copy);
+}
+
+template <class T>
+T squares_by_threads(Instructions instructions, MatrixView<const T> R, Uplo uplo, int threads) {
+  constexpr index_t block = 64;
+  std::vector<T> sums((R.cols + block - 1) / block);
+  for_columns(
+      R.cols, threads,
+      [&](index_t first, index_t last) {
+        sums[first / block] = squares_of_columns<T>(instructions, R, uplo, first, last, nullptr);
+      },
+      [] {}, block);
+  return std::accumulate(sums.begin(), sums.end(), T(0));
 }
 
 template <class T>
@@ -65,6 +88,8 @@ const GroupKernels<T>& group_kernels([[maybe_unused]] Instructions instructions)
 
 template double squares_of_triangle(Instructions, MatrixView<const double>, Uplo, double*);
 template float squares_of_triangle(Instructions, MatrixView<const float>, Uplo, float*);
+template double squares_by_threads(Instructions, MatrixView<const double>, Uplo, int);
+template float squares_by_threads(Instructions, MatrixView<const float>, Uplo, int);
 template const GroupKernels<float>& group_kernels(Instructions);
 template const GroupKernels<double>& group_kernels(Instructions);
 template const Kernels<float>& kernels(Instructions, index_t, Sign, Uplo);

@@ -242,6 +242,10 @@ TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
 
 TEST(BlockedSweep, TakesMoreThreadsForMoreWorkOnly) {
   EXPECT_EQ(cpu::useful_threads(100, 1, Uplo::upper, 16), 1);
+  EXPECT_EQ(cpu::useful_threads(700, 1, Uplo::upper, 16), 1) << "fetching from each other's caches takes longer";
+  EXPECT_GE(cpu::useful_threads(1000, 1, Uplo::upper, 16), 4) << "so few help not at all";
+  EXPECT_LT(cpu::useful_threads(1000, 1, Uplo::upper, 16), 16);
+  EXPECT_EQ(cpu::useful_threads(1000, 1, Uplo::lower, 16), 1);
   EXPECT_EQ(cpu::useful_threads(10000, 16, Uplo::upper, 16), 16);
   EXPECT_EQ(cpu::useful_threads(10000, 16, Uplo::upper, 1), 1);
   EXPECT_EQ(cpu::useful_threads(0, 0, Uplo::lower, 8), 1);

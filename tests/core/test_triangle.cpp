@@ -40,6 +40,11 @@ TYPED_TEST(Triangle, IsSummedUpAndCopied) {
                     4 * double(n) * double(std::numeric_limits<T>::epsilon()) * double(sum));
         EXPECT_EQ(cpu::squares_of_triangle(instructions, view, uplo, copy.data()), found);
         EXPECT_EQ(copy, expected);
+        const T of_one = cpu::squares_by_threads<T>(instructions, view, uplo, 1);
+        EXPECT_NEAR(double(of_one), double(sum),
+                    4 * double(n) * double(std::numeric_limits<T>::epsilon()) * double(sum));
+        for (const int threads : {2, 3, 7})
+          EXPECT_EQ(cpu::squares_by_threads<T>(instructions, view, uplo, threads), of_one);
         // whichever entry is none, or too large, is found
         for (index_t j = 0; j < n; j += 1 + n / 8)
           for (index_t i = uplo == Uplo::upper ? 0 : j; i < (uplo == Uplo::upper ? j + 1 : n); i += 1 + n / 16)
@@ -47,6 +52,7 @@ TYPED_TEST(Triangle, IsSummedUpAndCopied) {
               const T good = std::exchange(R[size_t(i + j * ld)], bad);
               EXPECT_FALSE(std::isfinite(cpu::squares_of_triangle<T>(instructions, view, uplo, nullptr)))
                   << i << ", " << j;
+              EXPECT_FALSE(std::isfinite(cpu::squares_by_threads<T>(instructions, view, uplo, 2))) << i << ", " << j;
               R[size_t(i + j * ld)] = good;
             }
       }

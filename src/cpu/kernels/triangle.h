@@ -3,13 +3,13 @@
 /// squares_of_triangle() of cpu/kernels.h. By four sums side by side, as each waits for its last addition; from right
 /// to left, so that the cache has what a modification begins with.
 template <class T>
-T squares_of_triangle(MatrixView<const T> R, Uplo uplo, T* copy) {
+T squares_of_triangle(MatrixView<const T> R, Uplo uplo, index_t first, index_t last, T* copy) {
   using P = Pack<T>;
   constexpr int sums = 4, lanes = P::lanes;
   typename P::V part[sums];
   UNROLL for (int s = 0; s < sums; ++s) part[s] = P::zero();
   if (copy) copy += R.cols * (R.cols + 1) / 2;
-  for (index_t j = R.cols - 1; j >= 0; --j) {
+  for (index_t j = last - 1; j >= first; --j) {
     const index_t rows = uplo == Uplo::upper ? j + 1 : R.cols - j;
     const T* const from = R.col(j) + (uplo == Uplo::upper ? 0 : j);
     if (copy) copy -= rows;
@@ -31,5 +31,5 @@ T squares_of_triangle(MatrixView<const T> R, Uplo uplo, T* copy) {
   return sum_of<P>(P::add(P::add(part[0], part[1]), P::add(part[2], part[3])));
 }
 
-template double squares_of_triangle(MatrixView<const double>, Uplo, double*);
-template float squares_of_triangle(MatrixView<const float>, Uplo, float*);
+template double squares_of_triangle(MatrixView<const double>, Uplo, index_t, index_t, double*);
+template float squares_of_triangle(MatrixView<const float>, Uplo, index_t, index_t, float*);
