@@ -24,9 +24,9 @@ bool may_vanish(double least) {
 }
 
 /// The share of an entry r of the diagonal that remains at least when `removed` columns of V are taken away in scalars
-/// of T. A step leaves sqrt((r - |v|)(r + |v|)), where r - |v| is a number of T, so at least half a unit in the last
-/// place of r: more than sqrt(eps) / 2 of it. The CPU's kernels take up to four columns away by a step each, and more
-/// of them by one.
+/// of T. A step leaves the root of r^2 - |v|^2, or of (r - |v|)(r + |v|), where r^2 and |v|^2, or r and |v|, are
+/// different numbers of T, so at least half a unit in the last place of r^2, or of r: at least sqrt(eps) / 2 of r. The
+/// CPU's kernels take up to four columns away by a step each, and more of them by one.
 template <class T>
 double share_left(index_t removed) {
   constexpr int halvings = std::numeric_limits<T>::digits / 2 + 1;

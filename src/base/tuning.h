@@ -6,17 +6,15 @@ namespace gpucholmod::tuning {
 
 constexpr int blocked_strip = 48;    ///< columns of R per strip; a multiple of the row blocks' height, 4 or 8
 constexpr int blocked_narrow = 24;   ///< the same of an upper R of doubles where k <= 16
-constexpr int blocked_short = 104;   ///< up to this order a Zen 4 takes AVX2 for doubles in place of AVX-512,
-constexpr int blocked_short_k = 8;   ///< from so many columns of V on (cpu::fitting)
 constexpr int blocked_wide = 1024;   ///< the same for one thread where R is stored as a lower factor
 constexpr int blocked_prefetch = 4;  ///< row blocks that a lower R is fetched ahead by
 constexpr int blocked_lower = 384;   ///< the most columns of it for several threads
 /// n^2 (k + 1) from which several threads are quicker than one, although each has to fetch what another has in its
-/// cache; and the square of how many of them pay, times threads_squared, is that number. By the times of 1 to 16 threads
-/// on 16 cores of a Xeon, and of 1 and 2 on a Zen 4, of a factor that the calling thread has just read, 2026-11-28
+/// cache; divided by threads_squared, it is the square of how many of them pay. By the times of 1 to 16 threads on 16
+/// cores of a Xeon, and of 1 and 2 on a Zen 4, of a factor that the calling thread has just read, 2026-11-28
 /// (inst/bench/threads.R measures calls): inst/design/block-householder.md.
 constexpr double threads_pay_upper = 1.45e6, threads_pay_lower = 4e6, threads_squared = 4e4;
-/// b n^2 (k + 8) of a batch that takes as long as it takes to have one more thread's help.
+/// b n^2 (k + 8) of a batch, that takes as long as it takes to have one more thread's help.
 constexpr double thread_help_batch = 7.5e5;
 /// Columns of V up to which members of a batch are modified side by side, by 4 or 8 columns at a time, each of which
 /// rounds R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and
@@ -55,6 +53,8 @@ constexpr std::size_t messages_kept = std::size_t(64) << 20;  ///< the same for 
 /// (log/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
   static constexpr double cpu_call = 2e-4;
+  /// n^2 (k + 8) that takes as long as it takes to have one more thread's help: upper, lower.
+  static constexpr double thread_help[] = {7.5e5, 4.8e6};
   static constexpr double cpu_element = 4e-10, cpu_thread_element = 1.4e-9;  ///< of n^2; and divided by the threads
   static constexpr double cpu_column[] = {1.1e-10, 3.7e-11, 2.7e-11};  ///< of n^2 k, a thread: plain, avx2, avx512
   static constexpr double refactor_element = 2e-9;                     ///< of n^2

@@ -20,8 +20,9 @@ template <class T>
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
   if (uplo == Uplo::upper) return k <= 16 && sizeof(T) == 8 ? tuning::blocked_narrow : tuning::blocked_strip;
   if (threads == 1 && stages == 1) return tuning::blocked_wide;
-  const index_t pieces = std::max(2, threads) * (k <= 4 ? 2 : 4);
-  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip, tuning::blocked_lower);
+  const index_t pieces = threads == 1 ? 8 : threads * (k <= 4 ? 2 : 4);
+  return std::clamp<index_t>(n / pieces / 8 * 8, tuning::blocked_strip,
+                             threads == 1 ? 4 * tuning::blocked_strip : tuning::blocked_lower);
 }
 
 /// Bytes after which addresses want the same place in the first-level cache.
@@ -46,8 +47,8 @@ T* columns_apart(T* memory, const T* R, bool on_lines) {
 
 }  // namespace
 
-/// With two threads, what they fetch from each other's caches takes about as long as what they save; so either none
-/// helps, or several.
+/// What two threads fetch from each other's caches takes about as long as what they save, so the least work that is
+/// shared is shared by six, if there are as many, and strips for them.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
   const double work = double(n) * double(n) * double(k + 1);
   if (work < (uplo == Uplo::upper ? tuning::threads_pay_upper : tuning::threads_pay_lower)) return 1;
@@ -94,8 +95,8 @@ RightHandSideView BlockedSweep<T>::trailing(const RightHandSideView& sides) cons
 template <class T>
 BlockedSweep<T>::BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions,
                               int threads)
-    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)),
-      stages_(V, removed, scale, uplo, fitting<T>(instructions, V.rows, V.cols)), is_scaled_(scale != 1) {
+    : V_(V), uplo_(uplo), threads_(std::max(threads, 1)), stages_(V, removed, scale, uplo, instructions),
+      is_scaled_(scale != 1) {
   static_assert(tuning::blocked_strip % 8 == 0 && tuning::blocked_narrow % 8 == 0,
                 "only the last row block of a factor is short");
   width_ = std::min(width_of_strips<T>(V.rows, V.cols, uplo, threads_, stages_.count()), (V.rows + 7) / 8 * 8);

@@ -69,16 +69,9 @@ bool available(Instructions instructions);
 /// `asked`, or the best there are. Throws bad_argument.
 Instructions resolve(Instructions asked);
 
-/// Whether this machine takes vectors of 512 bits in halves, as a Zen 4 does. Tiles that are transposed for k <= 4 then
-/// take less time by vectors of 256, to the same bits. Tests change it.
+/// Whether this machine takes vectors of 512 bits in halves, as a Zen 4 does: tiles that are transposed then take less
+/// time by vectors of 256. Results have the same bits. Tests change it.
 extern bool takes_halves;
-/// Of these instructions, those by which V (n x k) takes the least time. Where vectors of 512 bits are taken in halves,
-/// row blocks of 4 pay for short factors.
-template <class T>
-Instructions fitting(Instructions instructions, index_t n, index_t k) {
-  const bool is_short = sizeof(T) == 8 && k >= tuning::blocked_short_k && n > 8 && n <= tuning::blocked_short;
-  return instructions == Instructions::avx512 && takes_halves && is_short ? Instructions::avx2 : instructions;
-}
 
 template <class T>
 const Kernels<T>& kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);

@@ -61,6 +61,15 @@ void require_possible(const Request& request, Where where) {
   }
 }
 
+/// What the time of a modification is divided by, of `threads` at most: p of them take W / p + p, in units of what it
+/// takes to have the help of one. The costs of tuning.h were found with it.
+double gain_of_threads(const Request& request, double threads) {
+  const double n = double(request.n), help = tuning::Costs::thread_help[request.uplo == Uplo::upper ? 0 : 1],
+               work = n * n * double(request.k + 8) / help;
+  return std::clamp(1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2), 1.0,
+                    std::min(threads, std::max(1.0, std::ceil(n / tuning::blocked_strip))));
+}
+
 }  // namespace
 
 Expected expected(const Request& request) {
@@ -71,7 +80,7 @@ Expected expected(const Request& request) {
       double(block_columns::passes_of(request.k, request.removed, block_columns::most_columns).size());
   const double threads = threads_for(request.threads);
   const int instructions = int(cpu::resolve(request.instructions)) - int(Instructions::plain);
-  const double working = cpu::useful_threads(request.n, request.k, request.uplo, int(threads));
+  const double working = gain_of_threads(request, threads);
   Expected time;
   time.blocked =
       Costs::cpu_call +

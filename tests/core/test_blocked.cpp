@@ -240,6 +240,28 @@ TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
     }
 }
 
+/// Whatever the rounding error of r^2 is.
+TEST(BlockedSweep, ADowndateThatLeavesNothingFails) {
+  const auto check = [](auto zero, Instructions instructions) {
+    using T = decltype(zero);
+    constexpr index_t n = 10;
+    Random random(1);
+    for (const index_t k : {1, 4, 5, 16})
+      for (int turn = 0; turn < 50; ++turn) {
+        const T r = T(1 + random.uniform());
+        Problem<double> p{Sign::downdate, r * Stored<double>::Identity(n, n), Stored<double>::Zero(n, k)};
+        p.V(0, 0) = r;
+        Sweep how;
+        how.instructions = instructions;
+        EXPECT_EQ(sweep<T>(p, how).pivot, 0) << "k " << k << ", r " << r;
+      }
+  };
+  each_level([&](Instructions instructions) {
+    check(0.0, instructions);
+    check(0.0f, instructions);
+  });
+}
+
 TEST(BlockedSweep, TakesMoreThreadsForMoreWorkOnly) {
   EXPECT_EQ(cpu::useful_threads(100, 1, Uplo::upper, 16), 1);
   EXPECT_EQ(cpu::useful_threads(700, 1, Uplo::upper, 16), 1) << "fetching from each other's caches takes longer";

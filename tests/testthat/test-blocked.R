@@ -1,8 +1,8 @@
 test_that("the number of threads does not change a bit", {
   set.seed(1)
-  R <- well_conditioned(1200)
+  R <- well_conditioned(1450)
   for (k in c(1, 6)) {
-    V <- normal(1200, k, 0.5)
+    V <- normal(1450, k, 0.5)
     for (set in instructions_here) {
       for (uplo in c("upper", "lower")) {
         given <- if (uplo == "upper") R else t(R)
@@ -59,10 +59,10 @@ test_that("instructions that the machine lacks, or nobody knows, are refused", {
 })
 
 test_that("what is wrong with R is found out on the way", {
-  R <- well_conditioned(200)
-  V <- normal(200, 3)
+  R <- well_conditioned(650)  # large enough for two threads
+  V <- normal(650, 3)
   for (threads in 1:2) {
-    for (place in list(c(1, 1), c(3, 150), c(200, 200))) {
+    for (place in list(c(1, 1), c(3, 150), c(200, 650), c(650, 650))) {
       bad <- R
       bad[place[[1L]], place[[2L]]] <- NaN
       refused <- expect_error(cholupdate_gpu(bad, V, backend = "cpu", control = cholupdate_control(threads = threads)),

@@ -26,6 +26,19 @@ test_that("p'p just under 1 succeeds, just over 1 fails", {
   }
 })
 
+test_that("a downdate that leaves nothing fails, whatever is rounded", {  # compilers may fuse r^2 - |v|^2
+  set.seed(8)
+  for (k in c(1, 5, 16)) {
+    V <- matrix(0, 10, k)
+    for (r in 1 + runif(30)) {
+      V[1] <- r
+      for (name in names(cpu_methods)) {
+        expect_error(modify(diag(r, 10), V, TRUE, cpu_methods[[name]]), class = "gpucholmod_not_positive_definite")
+      }
+    }
+  }
+})
+
 test_that("check = FALSE returns the pivot, and the factor as it was given", {
   R <- chol(matrix(c(4, 1, 1, 3), 2, dimnames = list(NULL, c("a", "b"))))
   failed <- cholupdate_gpu(R, c(0, 5), downdate = TRUE, check = FALSE, backend = "cpu")

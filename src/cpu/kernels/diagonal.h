@@ -106,10 +106,12 @@ class BlockSteps {
       r /= unit;
       products = change_and_multiply(i, [&](index_t q) INLINE_LAMBDA { return S::load(H_.Y() + q * NB); });
     }
-    // Of the norm of v. Where v is zero, rho is r: the root of a number's square is that number.
-    const T square = S::entry(products, i), rest = sign == Sign::update ? r * r + square : r * r - square;
-    if (sign == Sign::downdate && !(rest > 0)) return false;
-    const T rho = std::sqrt(rest), sum = r + rho, g = 1 / sum, inv_tau = sum / rho;
+    // Where v is zero, rho is r: the root of a number's square is that number. Two squares that are both rounded are
+    // compared: what a fused r * r - square leaves of equal ones is r's rounding error.
+    const T of_v = S::entry(products, i), of_r = r * r;
+    if (sign == Sign::downdate && !(of_r > of_v)) return false;
+    const T rho = std::sqrt(sign == Sign::update ? of_r + of_v : of_r - of_v), sum = r + rho, g = 1 / sum,
+            inv_tau = sum / rho;
     const V yv = S::mul(S::set1(g), products), old = S::load(row),
             share = S::mul(S::set1(1 / (sign == Sign::update ? rho : r)), S::load(right.data() + NB - 1 - i)),
             x = sign == Sign::update ? S::add(old, yv) : S::sub(old, yv), now = S::fms(x, S::set1(inv_tau), old),

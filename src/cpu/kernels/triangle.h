@@ -1,6 +1,6 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// squares_of_triangle() of cpu/kernels.h. By four sums side by side, as each waits for its last addition; from right
+/// squares_of_columns() of cpu/kernels.h. By four sums side by side, as each waits for its last addition; from right
 /// to left, so that the cache has what a modification begins with.
 template <class T>
 T squares_of_triangle(MatrixView<const T> R, Uplo uplo, index_t first, index_t last, T* copy) {
