@@ -14,7 +14,7 @@ constexpr int blocked_lower = 384;   ///< the most columns of it for several thr
 /// cores of a Xeon, and of 1 and 2 on a Zen 4, of a factor that the calling thread has just read, 2026-11-28
 /// (inst/bench/threads.R measures calls): inst/design/block-householder.md.
 constexpr double threads_pay_upper = 1.45e6, threads_pay_lower = 4e6, threads_squared = 4e4;
-/// b n^2 (k + 8) of a batch, that takes as long as it takes to have one more thread's help.
+/// b n^2 (k + 8) of a batch whose modification takes as long as it takes to have one more thread's help.
 constexpr double thread_help_batch = 7.5e5;
 /// Columns of V up to which members of a batch are modified side by side, by 4 or 8 columns at a time, each of which
 /// rounds R. Beyond, each member is modified by itself, by all columns at once: rounding errors do not grow with k, and
@@ -53,7 +53,7 @@ constexpr std::size_t messages_kept = std::size_t(64) << 20;  ///< the same for 
 /// (log/measurements.md); halved for single precision where it goes by elements.
 struct Costs {
   static constexpr double cpu_call = 2e-4;
-  /// n^2 (k + 8) that takes as long as it takes to have one more thread's help: upper, lower.
+  /// n^2 (k + 8) of a modification that takes as long as it takes to have one more thread's help: upper, lower.
   static constexpr double thread_help[] = {7.5e5, 4.8e6};
   static constexpr double cpu_element = 4e-10, cpu_thread_element = 1.4e-9;  ///< of n^2; and divided by the threads
   static constexpr double cpu_column[] = {1.1e-10, 3.7e-11, 2.7e-11};  ///< of n^2 k, a thread: plain, avx2, avx512

@@ -47,8 +47,8 @@ T* columns_apart(T* memory, const T* R, bool on_lines) {
 
 }  // namespace
 
-/// What two threads fetch from each other's caches takes about as long as what they save, so the least work that is
-/// shared is shared by six, if there are as many, and strips for them.
+/// Two threads fetch numbers from each other's caches for about as long as they save. So the least work that is shared
+/// is shared by six threads, if there are as many, and strips for them.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
   const double work = double(n) * double(n) * double(k + 1);
   if (work < (uplo == Uplo::upper ? tuning::threads_pay_upper : tuning::threads_pay_lower)) return 1;

@@ -76,14 +76,14 @@ extern bool takes_halves;
 template <class T>
 const Kernels<T>& kernels(Instructions instructions, index_t k, Sign sign, Uplo uplo);
 
-/// Sum of the squares of a triangle of R (n x n), or of columns first .. last - 1 of it. Where an entry is not finite,
-/// neither is the sum. Where `copy` is not null, the triangle goes there, n (n + 1) / 2 numbers, its columns one behind
-/// the other: all of them, then.
+/// Returns the sum of the squares of a triangle of R (n x n), or of columns first .. last - 1 of it. Where an entry is
+/// not finite, neither is the sum. Where `copy` is not null, the columns are all of them, and the triangle goes there:
+/// n (n + 1) / 2 numbers, its columns one behind the other.
 template <class T>
 T squares_of_triangle(Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy);
 template <class T>
 T squares_of_columns(Instructions instructions, MatrixView<const T> R, Uplo uplo, index_t first, index_t last, T* copy);
-/// The same of all columns by several threads, to bits that do not depend on how many they are.
+/// Returns the same sum of all columns, by several threads. Its bits do not depend on how many threads there are.
 template <class T>
 T squares_by_threads(Instructions instructions, MatrixView<const T> R, Uplo uplo, int threads);
 

@@ -61,8 +61,8 @@ void require_possible(const Request& request, Where where) {
   }
 }
 
-/// What the time of a modification is divided by, of `threads` at most: p of them take W / p + p, in units of what it
-/// takes to have the help of one. The costs of tuning.h were found with it.
+/// Returns by what the costs of tuning.h divide the time of a modification that takes `threads` threads at most. They
+/// were found with this rule: p threads take W / p + p, W being the work in units of what the help of one thread takes.
 double gain_of_threads(const Request& request, double threads) {
   const double n = double(request.n), help = tuning::Costs::thread_help[request.uplo == Uplo::upper ? 0 : 1],
                work = n * n * double(request.k + 8) / help;

@@ -240,7 +240,7 @@ TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
     }
 }
 
-/// Whatever the rounding error of r^2 is.
+/// A compiler may fuse r^2 - |v|^2, and what that leaves of equal squares is the rounding error of r^2.
 TEST(BlockedSweep, ADowndateThatLeavesNothingFails) {
   const auto check = [](auto zero, Instructions instructions) {
     using T = decltype(zero);

@@ -1,6 +1,6 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Numbers that load_block() and store_block() of a Square reach.
+/// How many numbers load_block() and store_block() of a Square reach.
 template <class P>
 constexpr int tile_words = P::rows * (P::rows > P::lanes ? P::rows : P::lanes);
 
@@ -50,8 +50,8 @@ INLINE bool squares_well(T r) {
   return r > (sizeof(T) == 8 ? T(0x1p-484) : T(0x1p-36));
 }
 
-/// Numbers v, k of them `ld` apart, divided by the power of two, which is returned, that brings the largest of them and
-/// r near 1. For the pivot only their ratio matters, and what comes of it has the same bits at any scale.
+/// Divides the k numbers v, `ld` apart, by the power of two that brings the largest of them and r near 1. Returns that
+/// power. For the pivot only the ratio of v and r matters, and what comes of it has the same bits at any scale.
 template <class T>
 NOINLINE T scale_column(T* v, index_t ld, index_t k, T r) {
   T largest = r;
@@ -64,7 +64,7 @@ NOINLINE T scale_column(T* v, index_t ld, index_t k, T r) {
   return std::scalbn(T(1), e);
 }
 
-/// Householder steps for a block on the diagonal, one row after the other, and the transform that comes of them.
+/// Takes Householder steps for a block on the diagonal, one row after the other, and makes the transform of them.
 template <class P, Sign sign, bool chains>
 class BlockSteps {
   using T = typename P::T;
@@ -73,17 +73,17 @@ class BlockSteps {
   static constexpr int NB = P::rows;
 
  public:
-  /// H: where the transform goes.
+  /// Begins with the block's rows x of R. The transform goes to H.
   BlockSteps(const typename Square<T>::V (&x)[NB], const Reflector<P, sign, chains>& H) : H_(H) {
     UNROLL for (int i = 0; i < NB; ++i) Square<T>::store(R_ + i * NB, x[i]);
   }
 
-  /// The products of the first of the block's columns of V, which are at Vt by rows, with all of them.
+  /// Takes the block's columns of V, which are at Vt by rows. Returns the products of the first with all of them.
   INLINE V begin(const T* Vt, index_t ldv) {
     return change_and_multiply(0, [&](index_t q) INLINE_LAMBDA { return S::load(Vt + q * ldv); });
   }
 
-  /// Row i by a Householder step, r = R_ii, v = V(:, i):
+  /// Modifies row i by a Householder step, r = R_ii, v = V(:, i):
   ///   rho = sqrt(r^2 + sigma ||v||^2),  y = v / (r + rho),  tau = rho / (r + rho)
   ///   R~_i = (R_i + sigma y'V) / tau - R_i
   ///   V <- V - y (R~_i + R_i)               update
@@ -130,7 +130,7 @@ class BlockSteps {
     return true;
   }
 
-  /// The transform, when the first m rows are done and the others stay.
+  /// Completes the transform, when the first m rows are done; it leaves the rows behind them as they are.
   void finish(index_t m) {
     const V g = S::load(scales_);
     for (index_t q = 0; q < H_.k; ++q) S::store(H_.Y() + q * NB, S::mul(S::load(H_.Y() + q * NB), g));
@@ -153,7 +153,7 @@ class BlockSteps {
   T pivot(index_t i) const { return pivots_[i]; }
 
  private:
-  /// V <- change(q) by rows q, and the products of its column i with all of them.
+  /// Replaces each row q of V by change(q). Returns the products of column i of the new V with all its columns.
   template <class Change>
   INLINE V change_and_multiply(index_t i, Change&& change) {
     constexpr int ways = 4;

@@ -116,13 +116,13 @@ struct Row {
   static INLINE V fma(V a, V b, V c) { return add(mul(a, b), c); }
   static INLINE V fnma(V a, V b, V c) { return sub(c, mul(a, b)); }
   static INLINE V fms(V a, V b, V c) { return sub(mul(a, b), c); }
-  /// The first numbers of a, and zeros.
+  /// Stores the first `count` numbers of a, and zeros behind them.
   static INLINE void store_first(T* p, V a, index_t count) {
     T x[rows];
     store(x, a);
     UNROLL for (int i = 0; i < rows; ++i) p[i] = i < count ? x[i] : T(0);
   }
-  /// Entry i of what is at p; and of a.
+  /// Returns a row each of whose entries is entry i of the row that is stored at p.
   static INLINE V spread(V, const T* p, index_t i) { return set1(p[i]); }
   static INLINE T entry(V a, index_t i) {
     T x[rows];
