@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -25,6 +26,10 @@ inline int threads_for(int asked) {
     if (const int allowed = std::atoi(limit); allowed > 0) most = std::min(most, allowed);
   return most;
 }
+
+/// Returns how many threads take the least time where p of them take work / p + p: `work` is in units of what the help
+/// of one thread takes.
+inline double threads_that_pay(double work) { return 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2); }
 
 /// f(first, last) for each `block` neighbouring ones of n columns, by several threads, in any order; the calling thread
 /// does its share and calls watch() in between. Throws what one of them has thrown.

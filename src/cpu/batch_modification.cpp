@@ -22,8 +22,8 @@ BatchModification<T>::BatchModification(index_t n, index_t b, const BatchTask& t
   removes_ = std::any_of(task.weights, task.weights + weights, [](double w) { return w < 0; });
   pivots.assign(b, -1);
   const double work = double(b) * double(n) * double(n) * double(task.k + 8) / tuning::thread_help_batch;
-  const double best = 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2);
-  threads_ = int(std::max(1.0, std::min({best, double(groups()), double(threads_for(task.threads))})));
+  const double most = std::min(double(groups()), double(threads_for(task.threads)));
+  threads_ = int(std::max(1.0, std::min(threads_that_pay(work), most)));
 }
 
 template <class T>

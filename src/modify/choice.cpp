@@ -62,11 +62,11 @@ void require_possible(const Request& request, Where where) {
 }
 
 /// Returns by what the costs of tuning.h divide the time of a modification that takes `threads` threads at most. They
-/// were found with this rule: p threads take W / p + p, W being the work in units of what the help of one thread takes.
+/// were found with the rule of threads_that_pay().
 double gain_of_threads(const Request& request, double threads) {
   const double n = double(request.n), help = tuning::Costs::thread_help[request.uplo == Uplo::upper ? 0 : 1],
                work = n * n * double(request.k + 8) / help;
-  return std::clamp(1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2), 1.0,
+  return std::clamp(threads_that_pay(work), 1.0,
                     std::min(threads, std::max(1.0, std::ceil(n / tuning::blocked_strip))));
 }
 
