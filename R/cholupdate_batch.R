@@ -201,13 +201,7 @@ batch_value <- function(R, done, sides, check) {
   if (is.null(sides)) return(if (check) R else list(R = R, pivot = pivot))
   attributes(done$z) <- sides$forms$z
   attributes(done$rss) <- sides$forms$rss
-  negative <- which(is.na(done$rss) & !is.na(sides$rss))
-  if (length(negative)) {
-    warn_gpucholmod("negative_rss", paste("a residual sum of squares would become negative: it is NaN;",
-                                          "the factors and z are what they should be"),
-                    list(members = (negative - 1L) %/% sides$m + 1L, columns = (negative - 1L) %% sides$m + 1L))
-  }
-  c(list(R = R), done["z"], if (!is.null(done$rss)) done["rss"], if (!is.null(pivot)) list(pivot = pivot))
+  with_sides(R, done, pivot, sides$rss, sides$m)
 }
 
 # Makes the request of a batch from arguments that it checks. control: NULL if none was given.

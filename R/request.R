@@ -161,12 +161,16 @@ returned <- function(R, done, check, z = NULL, rss = NULL) {
 }
 
 # Returns the list of R, the new right-hand sides and the pivot; warns of sums of squares that became NaN. taken:
-# list(z, rss), rss NULL if none was given. given: rss before the modification.
-with_sides <- function(R, taken, pivot, given = taken$rss) {
+# list(z, rss), rss NULL if none was given. given: rss before the modification. m: of a batch, how many right-hand sides
+# each member has.
+with_sides <- function(R, taken, pivot, given = taken$rss, m = NULL) {
   negative <- which(is.na(taken$rss) & !is.na(given))
   if (length(negative)) {
-    warn_gpucholmod("negative_rss", paste("a residual sum of squares would become negative: it is NaN;",
-                                           "the factor and z are what they should be"), list(columns = negative))
+    fields <- if (is.null(m)) list(columns = negative)
+              else list(members = (negative - 1L) %/% m + 1L, columns = (negative - 1L) %% m + 1L)
+    warn_gpucholmod("negative_rss", paste("a residual sum of squares would become negative: it is NaN; the",
+                                          if (is.null(m)) "factor" else "factors", "and z are what they should be"),
+                    fields)
   }
   c(list(R = R), taken["z"], if (!is.null(taken$rss)) taken["rss"], if (!is.null(pivot)) list(pivot = pivot))
 }
