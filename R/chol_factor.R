@@ -98,10 +98,9 @@
 #' With `devices`, strips of 128 columns are stored on the GPUs in turn, so a factor may be as large as their memory
 #' together. Each GPU updates its own strips when the factor is modified, and works with them when a large factor
 #' solves; every other operation runs on the first GPU, which reads the memory of the others. All functions for handles
-#' accept such a factor. Every bit of a modified factor is the same on any number of GPUs up to n = 150,000, and for
-#' larger n on any number of GPUs whose shared memory together has room for \eqn{V}. A solution \eqn{R^{-1}b} that
-#' several GPUs compute together has the same bits each time, but differs from that of one GPU by rounding errors. The
-#' GPUs must have one compute capability, and access to each other's memory, as over NVLink. Otherwise the error has
+#' accept such a factor. Every bit of a modified factor is the same on any number of GPUs. A solution \eqn{R^{-1}b}
+#' that several GPUs compute together has the same bits each time, but differs from that of one GPU by rounding errors.
+#' The GPUs must have one compute capability, and access to each other's memory, as over NVLink. Otherwise the error has
 #' the class `gpucholmod_backend_unavailable`, the reason `"no_peer_access"`, and the fields `device` and `peer`. On
 #' two H200, an update with k = 16 takes 0.80 of the time on one H200 for n = 16,384, 0.59 for 32,768, 0.55 for 65,536,
 #' and longer than on one for 5,000. Solving with one right-hand side takes 1.41 ms for n = 16,384, on one H200 1.20

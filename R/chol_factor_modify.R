@@ -2,9 +2,8 @@
 #'
 #' This is the method of [cholupdate_gpu()] for the factor of a handle from [chol_factor()], [gpu_factor()] or
 #' [gpu_chol()]. For a factor on a GPU, only \eqn{V} is sent to the GPU. The GPU reads and writes the factor once for up
-#' to 32 columns of \eqn{V} (16 or 8 columns if the factor is so large that \eqn{V} would have no room on the
-#' multiprocessors); more columns are done in passes. A factor in ordinary memory is read and written once, by the steps
-#' of method `"blocked"`.
+#' to 32 columns of \eqn{V} (16 or 8 columns on a GPU with few multiprocessors or little shared memory); more columns
+#' are done in passes. A factor in ordinary memory is read and written once, by the steps of method `"blocked"`.
 #'
 #' `updown(update, C, L)` of package \pkg{Matrix} accepts a handle as `L`, too. `update` is `TRUE` or `"+"` for an
 #' update, `FALSE` or `"-"` for a downdate, and the value is a new handle.

@@ -5,7 +5,7 @@
 
 namespace gpucholmod::block_columns {
 
-/// V of groups in shared memory: a tile for each 8 columns of V.
+/// V of groups in one piece of memory: a tile for each 8 columns of V.
 template <int K, class A>
 struct GroupsOfV {
   static constexpr int words = GROUP * K;

@@ -75,12 +75,16 @@ inline int widest_pass(index_t k, index_t removed) {
   return width;
 }
 
+/// V of so many strips is in shared memory while it is updated; V of more may be outside.
+constexpr int strips_in_shared = 2;
+
 /// The memory of a pass, in doubles: of the whole factor V and transforms, and of a panel, or the widest of several,
 /// what its own segments need. It is one piece: to allocate takes as long as to launch.
 struct SegmentSize {
   int columns;  ///< of V: 8, 16 or 32
   int strips, panel_strips;
-  int side_strips = 0;  ///< of both, the last: right-hand sides
+  int side_strips = 0;     ///< of both, the last: right-hand sides
+  int updated_strips = 0;  ///< that one launch updates, where those may be more than `panel_strips`
 
   int blocks() const { return (strips - side_strips) * BLOCKS; }
 
@@ -93,8 +97,12 @@ struct SegmentSize {
   }
   index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
   index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }
+  index_t V_outside() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
   /// What V holds, a Looked for each piece; then, next to it, PassInts.
-  index_t looks() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
+  index_t looks() const {
+    const int most = std::max(panel_strips, updated_strips);
+    return V_outside() + (most > strips_in_shared ? index_t(most) * STRIP * columns : 0);
+  }
   index_t ints() const { return looks() + most_pieces * index_t(sizeof(Looked) / sizeof(double)); }
   index_t words() const { return ints() + (PassInts::words(panel_strips * BLOCKS) + 1) / 2; }
   double bytes() const { return double(sizeof(double)) * double(words()); }

@@ -112,6 +112,7 @@ struct SegmentMemory {
   /// `blocks`: V itself on rank 0, the V of rank 0 on the others.
   A* left_V;
   index_t ldv;
+  A* V_outside;  ///< V while it is updated, where shared memory has no room: GROUP * K words for each group
   A* inverses;    ///< of the diagonal blocks, by their place, INVERSE words each
   A* links;       ///< R_(c-1)c R_cc^-1 of every block column c above which there is a row block, INVERSE words each
   A* transforms;    ///< BlockTransform<K>::stride for each row block, and one more
@@ -133,6 +134,7 @@ struct SegmentRoles {
   /// Blocks of threads that update block columns up to b + window of row block b, where `workers` do so beyond; none:
   /// these update all.
   int workers_within;
+  bool outside;  ///< V of what `workers` update is in V_outside, not in shared memory
 };
 
 /// The part of a device where a factor lies on several, its device ranks.
@@ -307,6 +309,11 @@ constexpr double least_downdate = 1.0 / 16, largest_update = 20, largest_removed
 struct Share {
   int worker, workers, groups;
   GPUCHOLMOD_HOST_DEVICE int count() const { return groups > worker ? (groups - worker + workers - 1) / workers : 0; }
+  /// Returns how many groups all blocks of threads before this one have.
+  GPUCHOLMOD_HOST_DEVICE int before() const {
+    const int longer = groups % workers;
+    return groups / workers * worker + (worker < longer ? worker : longer);
+  }
 };
 
 /// Whether row block b lies behind one that is rejected.

@@ -4,8 +4,9 @@
 
 namespace gpucholmod::block_columns {
 
-/// Updates the groups of a worker, row block after row block, as transforms come; V of all of them stays in shared
-/// memory. Those that come near the diagonal are left to Advance besides.
+/// Updates the groups of a worker, row block after row block, as transforms come. V of all of them stays in shared
+/// memory, or, where that has no room, in V_outside, which the second-level cache keeps. V of groups that come near the
+/// diagonal is left to Advance besides.
 ///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
@@ -20,10 +21,10 @@ class TrailingUpdate {
   using Parts = BlockTransform<K>;
 
  public:
-  /// team.shared: RTiles::words for each warp, and V of all groups, or of groups_within().
+  /// team.shared: RTiles::words for each warp, and V of all groups, if it is there, or of groups_within().
   GPUCHOLMOD_HOST_DEVICE TrailingUpdate(Team team, const Segment& segment, int worker, bool within, StagingRing& ring)
       : team_(team), s_(segment), number_(within ? ~worker : worker),
-        V_{team.shared + UPDATE_WARPS * RTiles::words, within ? groups_within(segment, share()) : 0}, ring_(ring) {}
+        V_{memory_of_V(), within ? groups_within(segment, share()) : 0}, ring_(ring) {}
 
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) {
@@ -53,6 +54,12 @@ class TrailingUpdate {
             !within && s_.workers_within > 0 ? s_.window + 1 : 0, within ? s_.window + 1 : s_.blocks - s_.top};
   }
 
+  /// Returns the place of V of this worker's groups: within the window shared memory.
+  GPUCHOLMOD_HOST_DEVICE A* memory_of_V() const {
+    if (!is_within() && s_.outside) return s_.V_outside + index_t(share().before()) * GroupsOfV<K, A>::words;
+    return team_.shared + UPDATE_WARPS * RTiles::words;
+  }
+
   /// f(l, group) for the warp's groups from row block b on.
   template <class F>
   GPUCHOLMOD_HOST_DEVICE void each_group(const Warp& warp, int b, F&& f) const {
@@ -74,9 +81,9 @@ class TrailingUpdate {
   }
 
   /// V of a group that comes near the diagonal, to Advance and, in place, to those that update there.
-  GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, int l, int group, int c) const {
+  GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, const A* V, int group, int c) const {
     warp.sync();
-    leave_V<K>(warp, V_.of(l), s_, group, s_.V);
+    leave_V<K>(warp, V, s_, group, s_.V);
     warp.sync();
     warp.once([&] { Warp::add_release(s_.is_near(c)); });
   }
@@ -89,13 +96,14 @@ class TrailingUpdate {
       const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
       T* out = s_.out ? s_.group_out(b, group) : nullptr;
       if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
+      A* const V = V_.of(l);
       State<Warp, K> state;
-      get_V<Warp, K>(warp, state, V_.of(l));
-      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, state, V_.of(l), out);
+      get_V<Warp, K>(warp, state, V);
+      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, state, V, out);
       else update(warp, transform, tiles, state, out);
       if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, out);
-      if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V_.of(l));
-      if (c == b + 1 + s_.window) leave_near(warp, l, group, c);
+      if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V);
+      if (c == b + 1 + s_.window) leave_near(warp, V, group, c);
       warp.sync();
     }
     ring_.release(warp, b - s_.first);

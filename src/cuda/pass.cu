@@ -83,8 +83,8 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
     static_cast<block_columns::SegmentSigns<A>&>(words) = {A(s.sigma), A(s.sigma2), A(s.bound), s.scaling};
     static_cast<block_columns::SegmentFactor<T>&>(words) = s;
     static_cast<block_columns::SegmentMemory<A>&>(words) = {
-        at(s.V), at(s.left_V), s.ldv, at(s.inverses), at(s.links), at(s.transforms), at(s.handed), s.inverted, s.linked,
-        nullptr};
+        at(s.V),          at(s.left_V), s.ldv,      at(s.V_outside), at(s.inverses), at(s.links),
+        at(s.transforms), at(s.handed), s.inverted, s.linked,        nullptr};
     words.device_ranks = s.device_ranks;
     words.device_rank = s.device_rank;
     return words;  // what a launch decides comes later: assign_roles(), start_on_ranks()
@@ -101,10 +101,9 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
   if (task.launch == Launch::stepwise || task.algorithm == Algorithm::householder) return {Launch::stepwise, widest};
   for (int columns = widest; columns >= narrowest; columns /= 2)
     if (has_room<T>(columns, blocks, whole, parts)) return {Launch::persistent, columns};
-  if (devices && fits_on<T>(*devices, narrowest, blocks)) return {Launch::persistent, narrowest};
   if (task.launch == Launch::automatic) return {Launch::stepwise, widest};
   throw Error(ErrorCode::backend_unavailable,
-              "this method needs a GPU of compute capability 8.0 or later, and room for its columns in shared memory",
+              "this method needs a GPU of compute capability 8.0 or later, with enough multiprocessors",
               {{"backend", "cuda"}, {"reason", "device_too_old"}});
 }
 template Way way_of<float>(index_t, index_t, int, bool, const Task&, const DeviceGroup*);
@@ -112,11 +111,13 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Devi
 
 namespace {
 
-/// Memory on a rank but the first, in doubles: V and transforms.
+/// Memory on a rank but the first, in doubles: V, that of its groups which lies outside of shared memory, and
+/// transforms.
 struct SizeOnOthers {
-  index_t transforms, words;
+  index_t V_outside, transforms, words;
 
-  explicit SizeOnOthers(const block_columns::SegmentSize& size) : transforms(size.transforms()) {
+  explicit SizeOnOthers(const block_columns::SegmentSize& size)
+      : V_outside(size.transforms()), transforms(2 * V_outside) {
     const int blocks = size.strips * block_columns::BLOCKS;
     words = transforms + blocks * block_columns::with_width(size.columns, [](auto K) {
                          return index_t(block_columns::BlockTransform<decltype(K)::value>::stride);
@@ -163,6 +164,7 @@ void Pass<T>::start_on_ranks(int turn, cudaStream_t stream) const {
     other.device_rank = strips_of_rank(rank);
     other.solvers = other.finishers = 0;
     other.V = reinterpret_cast<A*>(memory);
+    other.V_outside = reinterpret_cast<A*>(memory + at.V_outside);
     other.transforms = reinterpret_cast<A*>(memory + at.transforms);
     other.first_flags = ints().flags_of(turn, s.blocks);
     other.flags = flags;
@@ -202,6 +204,7 @@ block_columns::Segment<T> Pass<T>::placed(int first, int end, int above, index_t
   s.ld = ld;
   s.V = s.left_V = memory() + index_t(first) * STRIP;
   s.ldv = index_t(size_.strips) * STRIP;
+  s.V_outside = memory() + size_.V_outside();
   s.inverses = memory() + size_.inverses();
   s.links = memory() + size_.links();
   s.handed = memory() + size_.handed();

@@ -27,9 +27,8 @@ struct Way {
 };
 
 /// For k columns of V, `removed` of which are taken away, and panels of at most so many strips. A whole factor may lie
-/// on a group of devices: passes are as wide as one of them has room for, so that any number computes the same; where
-/// it has none, of 8 columns, if all of them have room together. Throws backend_unavailable where the kernels asked for
-/// do not run on this device.
+/// on a group of devices: passes are as wide as on one of them, so that any number computes the same. Throws
+/// backend_unavailable where the kernels asked for do not run on this device.
 template <class T>
 Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task& task,
            const DeviceGroup* devices = nullptr);

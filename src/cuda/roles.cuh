@@ -45,7 +45,8 @@ int least_at_once(const DeviceGroup& devices) {
 enum class Part { all, again };
 
 /// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles; of those that finish,
-/// and that update within the window, there are as many as said. False where V does not find room in shared memory.
+/// and that update within the window, there are as many as said; V of what is updated beyond lies in shared memory if
+/// that has room. False where there are too few blocks of threads.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int workers_within) {
   using namespace block_columns;
@@ -71,25 +72,25 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
-  int words = fixed_words<K, Card, A>;
-  if (s.advancers > 0)
-    words = std::max(words, AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, s.end * GROUPS}));
-  using Memory = WorkerMemory<K, Card, A>;
-  words = std::max(words, Memory::template words<SegmentOf<T, A>>(Share{0, s.workers, groups}.count()));
-  if (within > 0)
-    words =
-        std::max(words, Memory::template words<SegmentOf<T, A>>(groups_within(s, Share{0, s.workers_within, groups})));
-  return words * int(sizeof(A)) <= Card::shared;
+  constexpr int room = WorkerMemory<K, Card, A>::template groups<SegmentOf<T, A>>;
+  constexpr int few = strips_in_shared * BLOCKS * GROUPS;
+  if (Share{0, s.workers, std::min(groups, few)}.count() > room) return false;
+  s.outside = groups > few && (GPUCHOLMOD_V_OUTSIDE || Share{0, s.workers, groups}.count() > room);
+  if (s.advancers > 0 && AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, s.end * GROUPS}) * int(sizeof(A)) >
+                             Card::shared)
+    return false;
+  return within == 0 || groups_within(s, Share{0, s.workers_within, groups}) <= room;
 }
 
-/// Likewise. Where V does not fit into shared memory, tries a pass in place with half the finishers and workers near
-/// the diagonal, so that passes in place are as wide as others.
+/// Likewise. In place, where there are too few blocks of threads, tries half the finishers and half the workers near
+/// the diagonal, then half the finishers alone, as V of what a worker updates there has to be in shared memory.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
   if (assign_roles<Card, K, T, A>(s, part, most, finishers, workers_within)) return true;
   if (!s.in_place()) return false;
-  return assign_roles<Card, K, T, A>(s, part, most, finishers / 2, s.several() ? workers_within : workers_within / 2);
+  return (!s.several() && assign_roles<Card, K, T, A>(s, part, most, finishers / 2, workers_within / 2)) ||
+         assign_roles<Card, K, T, A>(s, part, most, finishers / 2, workers_within);
 }
 
 /// The same for the current device, or for one of so many parts of it, and whether it has kernels.
@@ -125,8 +126,9 @@ auto with_arithmetic(F&& f) {
   }
 }
 
-/// Whether V of a whole factor, or of a panel, finds room in shared memory, of which the current device has so many
-/// parts, and there are kernels; in place, which takes more of it.
+/// Whether the current device, or one of so many parts of it, has kernels for a whole factor, or a panel, and blocks of
+/// threads enough for all roles; in place, which takes more of them. Where V of a whole factor has no room in shared
+/// memory, and fewer of them would update than solve, says no, as two narrower passes are quicker.
 template <class T>
 bool has_room(int columns, int blocks, bool whole, int parts) {
   return with_arithmetic<T>([&](auto arithmetic) {
@@ -135,7 +137,9 @@ bool has_room(int columns, int blocks, bool whole, int parts) {
       SegmentOf<T, A> s{};
       s.blocks = s.end = blocks;
       s.top = whole ? 0 : -1;
-      return assign_roles<decltype(width)::value, T, A>(s, Part::all, parts);
+      const bool fits = assign_roles<decltype(width)::value, T, A>(s, Part::all, parts);
+      if (!whole || !s.outside || columns == block_columns::CHAIN_COLUMNS) return fits;
+      return fits && s.workers + s.workers_within >= s.solvers;
     });
   });
 }

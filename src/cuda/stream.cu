@@ -30,7 +30,7 @@ class StreamDevice : public stream::Device<T> {
     for (int i = 0; i < plan.passes(); ++i) {
       const block_columns::PassColumns& columns = plan.columns_of(i);
       Way way = way_of<T>(columns.count, columns.removed, plan.slot_strips(), whole, task);
-      // V of a panel that wide has no room on chip.
+      // The device has too few blocks of threads for a pass that wide.
       if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;
       passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns);
       passes_.back().prepare(V, plan.n(), plan.n(), context.stream());

@@ -275,7 +275,7 @@ class PanelsModification : public mpi::PanelModification<T> {
 
   /// V of this process's strips and those of right-hand sides, and messages in two slots.
   block_columns::SegmentSize size(int columns, int panel) const {
-    return {columns, std::max(own_ + sides_, 2 * panel + 1), panel};
+    return {columns, std::max(own_ + sides_, 2 * panel + 1), panel, 0, own_ + sides_};
   }
   cudaStream_t stream() const { return R_.stream(); }
 

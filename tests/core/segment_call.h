@@ -42,7 +42,12 @@ struct SegmentsRun {
   int ranks = 1;
   int lead = 0;  ///< whose strips, of the factor's first, are the first rank's
   int workers_within = 2;  ///< in place; where there are several ranks, WORKERS_OF_STRIP of each
+  bool outside = false;  ///< V of what is updated beyond the window is not in shared memory
 };
+inline SegmentsRun outside(SegmentsRun how) {
+  how.outside = true;
+  return how;
+}
 
 /// What Pass in src/cuda/pass.h is on a GPU; every team of warps a thread.
 template <class T>

@@ -96,11 +96,13 @@ class HostPassOf : public HostPass<T> {
     handed_.assign(size_t(s_.blocks) * LDB * K, nan);
     inverses_.assign(size_t(s_.blocks) * INVERSE, nan);
     links_ = inverses_;
+    V_outside_.assign(size_t(s_.blocks) * NB * K, nan);
     ints_.assign(PassInts::words(s_.blocks), 0);
     pass_ = {ints_.data()};
     s_.handed = handed_.data();
     s_.inverses = inverses_.data();
     s_.links = links_.data();
+    s_.V_outside = V_outside_.data();
     s_.inverted = ints_.data() + PassInts::inverted;
     s_.linked = ints_.data() + PassInts::linked;
   }
@@ -202,6 +204,7 @@ class HostPassOf : public HostPass<T> {
                         : how.ranks > 1       ? block_columns::WORKERS_OF_STRIP * how.ranks
                                                : how.workers_within;
     s_.window = all ? how.window : s_.blocks - s_.top;
+    s_.outside = how.outside;
     if (how.ranks > 1) run_on_ranks<Card>(how);
     else run_on_rank<Card>(s_, how);
   }
@@ -221,7 +224,7 @@ class HostPassOf : public HostPass<T> {
   /// elsewhere; in place, that which the chain reads.
   struct OfRank {
     std::vector<T> R, out;
-    std::vector<A> transforms, V;
+    std::vector<A> transforms, V, V_outside;
     std::vector<int> flags;
     Segment s;
   };
@@ -262,6 +265,8 @@ class HostPassOf : public HostPass<T> {
       own.s.transforms = own.transforms.data();
       own.V.assign(s_.V, s_.V + s_.ldv * K);
       own.s.V = own.V.data();
+      own.V_outside.assign(V_outside_.size(), A(nan));
+      own.s.V_outside = own.V_outside.data();
     }
     ranks[0].s.others = others.data();
     ranks[0].s.transforms_at = 0;
@@ -278,7 +283,7 @@ class HostPassOf : public HostPass<T> {
   int strips_;
   block_columns::PassColumns columns_;
   Stored<A> V_;
-  std::vector<A> transforms_, handed_, inverses_, links_;
+  std::vector<A> transforms_, handed_, inverses_, links_, V_outside_;
   std::vector<int> ints_;
   block_columns::PassInts pass_{};
   Segment s_{};

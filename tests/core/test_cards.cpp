@@ -32,7 +32,7 @@ PassOutcome expect_same_on_all_cards(const Problem<double>& p, SegmentsRun how) 
 }
 
 TEST(Cards, ReachTheSameBits) {
-  const SegmentsRun runs[] = {{}, {7, 1, 12, Into::other_memory, 3, 1}, {2, 5, 24, Into::place, 2, 3}};
+  const SegmentsRun runs[] = {{}, outside({7, 1, 12, Into::other_memory, 3, 1}), {2, 5, 24, Into::place, 2, 3}};
   PassOutcome done;
   for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16))
     for (const SegmentsRun& how : runs) {
@@ -55,6 +55,7 @@ TEST(Cards, ReachTheSameBitsWithManyRowBlocks) {
       EXPECT_EQ(expect_same_on_all_cards(p, how).pivot, -1);
       how.panels = 3;
       how.into = Into::place;
+      how.outside = true;
       EXPECT_EQ(expect_same_on_all_cards(p, how).pivot, -1);
     }
 }

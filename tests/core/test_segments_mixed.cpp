@@ -129,7 +129,8 @@ TEST(SegmentsMixed, DoesNotDependOnTheSchedule) {
     const SegmentsResult<double> expected = run_segments<double>(p.problem(), how);
     EXPECT_EQ(expected.done.rescalings + expected.done.fallbacks > 0, gap < 0.1);
     for (const SegmentsRun& other : {SegmentsRun{7, 5, 10, Into::other_memory, 5, 2}, {2, 5, 1000, Into::place, 3, 2},
-                                     {3, 2, 24, Into::other_memory, 0, 2, 1}, {2, 2, 24, Into::place, 3, 2, 2}}) {
+                                     {3, 2, 24, Into::other_memory, 0, 2, 1},
+                                     outside({2, 2, 24, Into::place, 3, 2, 2})}) {
       SegmentsRun run = other;
       run.removed = p.removed;
       const SegmentsResult<double> result = run_segments<double>(p.problem(), run);

@@ -118,6 +118,7 @@ TEST(SegmentsSides, OnSeveralRanks) {
         how.ranks = ranks;
         how.lead = ranks - 2;
         how.workers = WORKERS_OF_STRIP;
+        how.outside = ranks == 2;
         expect_same(p, how);
       }
 }

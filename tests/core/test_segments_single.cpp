@@ -66,7 +66,8 @@ TEST(SegmentsInSingle, DoNotDependOnTheSchedule) {
       done.rescalings += expected.done.rescalings;
       for (const SegmentsRun& how : {SegmentsRun{1, 1, REACH + 1, Into::other_memory, 2, 1},
                                      {2, 5, 24, Into::place, 3, 3},
-                                     {3, 2, 12, Into::place, 0, 2, 1}}) {
+                                     outside({2, 3, 12, Into::other_memory, 2, 1}),
+                                     outside({3, 2, 12, Into::place, 0, 2, 1})}) {
         const SegmentsResult<float> result = run_segments<float>(p, in_single(how));
         EXPECT_EQ(result.done.pivot, expected.done.pivot);
         EXPECT_TRUE(expected.done.pivot >= 0 || same_bits(result.R, expected.R)) << how.panels;

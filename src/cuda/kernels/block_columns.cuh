@@ -16,6 +16,14 @@
 #define GPUCHOLMOD_CLUSTERS(architecture) \
   (GPUCHOLMOD_SEGMENTS(architecture) && (architecture) >= 900 && (architecture) < 1200)
 #endif
+/// For tests nvcc can be told GPUCHOLMOD_V_OUTSIDE: then V of a segment that has memory for it is outside of shared
+/// memory.
+#ifdef GPUCHOLMOD_V_OUTSIDE
+#undef GPUCHOLMOD_V_OUTSIDE
+#define GPUCHOLMOD_V_OUTSIDE true
+#else
+#define GPUCHOLMOD_V_OUTSIDE false
+#endif
 /// A parameter that stays in constant memory, where a kernel can have such.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 700
 #define GPUCHOLMOD_GRID_CONSTANT
@@ -27,8 +35,8 @@ namespace gpucholmod::cuda {
 
 /// The card whose kernels are compiled for an architecture. A GPU that runs code for an older one is taken for that.
 #ifdef GPUCHOLMOD_CARD
-template <int>
-using CardOf = block_columns::GPUCHOLMOD_CARD;
+template <int architecture>
+using CardOf = std::enable_if_t<(architecture > 0), block_columns::GPUCHOLMOD_CARD>;
 #else
 template <int architecture>
 using CardOf =

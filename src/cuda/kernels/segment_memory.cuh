@@ -49,12 +49,11 @@ struct WorkerMemory {
   static constexpr int transform_slots = Card::template transform_slots<K>;
   static constexpr int transforms = of_doubles<A>(16),
                        tiles = transforms + transform_slots * block_columns::BlockTransform<K>::words;
-  /// For so many groups in hand.
+  /// Groups whose V has room besides.
   template <class Segment>
-  GPUCHOLMOD_HOST_DEVICE static int words(int groups) {
-    return tiles + block_columns::UPDATE_WARPS * tile_words<Segment, K, Card> +
-           groups * block_columns::GroupsOfV<K, A>::words;
-  }
+  static constexpr int groups =
+      (Card::shared / int(sizeof(A)) - tiles - block_columns::UPDATE_WARPS * tile_words<Segment, K, Card>) /
+      block_columns::GroupsOfV<K, A>::words;
 };
 template <int K, class Card, class A>
 constexpr int fixed_words = [] {
