@@ -109,6 +109,20 @@ TEST(SegmentsParts, SharesHoldAllGroups) {
   }
 }
 
+/// V outside of shared memory has room for all strips that one launch updates, and takes none where those are few.
+TEST(SegmentsParts, AreSizedForWhatOneLaunchUpdates) {
+  const auto strips_outside = [](const SegmentSize& size) {
+    return double(size.looks() - size.V_outside()) / (STRIP * size.columns);
+  };
+  for (const int columns : {8, 16, 32}) {
+    EXPECT_EQ(strips_outside({columns, 40, 40}), 40);
+    EXPECT_EQ(strips_outside({columns, 40, 5, 1}), 5);
+    EXPECT_EQ(strips_outside({columns, 40, 2}), 0);
+    EXPECT_EQ(strips_outside({columns, 40, 2, 0, 38}), 38);
+    EXPECT_EQ(strips_outside({columns, 40, 5, 0, 3}), 5);
+  }
+}
+
 /// All groups in reach of every row block from `begin` on, each once; of those of the rank whose strip begins there,
 /// where others have range.others between.
 template <Order order = Order::forward>
