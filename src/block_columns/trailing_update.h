@@ -5,8 +5,8 @@
 namespace gpucholmod::block_columns {
 
 /// Updates the groups of a worker, row block after row block, as transforms come. V of all of them stays in shared
-/// memory, or, where that has no room, in V_outside, which the second-level cache keeps. V of groups that come near the
-/// diagonal is left to Advance besides.
+/// memory, or, where shared memory has no room, in V_outside. V of groups that come near the diagonal is left to
+/// Advance besides.
 ///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is

@@ -111,8 +111,7 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Devi
 
 namespace {
 
-/// Memory on a rank but the first, in doubles: V, that of its groups which lies outside of shared memory, and
-/// transforms.
+/// Memory on a rank but the first, in doubles: V as a pass begins with it, V while it is updated, and transforms.
 struct SizeOnOthers {
   index_t V_outside, transforms, words;
 

@@ -128,7 +128,8 @@ auto with_arithmetic(F&& f) {
 
 /// Whether the current device, or one of so many parts of it, has kernels for a whole factor, or a panel, and blocks of
 /// threads enough for all roles; in place, which takes more of them. Where V of a whole factor has no room in shared
-/// memory, and fewer of them would update than solve, says no, as two narrower passes are quicker.
+/// memory, and fewer of them would update than solve, says no: two narrower passes leave more of them to update, and
+/// should be quicker.
 template <class T>
 bool has_room(int columns, int blocks, bool whole, int parts) {
   return with_arithmetic<T>([&](auto arithmetic) {

@@ -44,6 +44,7 @@ struct SegmentsRun {
   int workers_within = 2;  ///< in place; where there are several ranks, WORKERS_OF_STRIP of each
   bool outside = false;  ///< V of what is updated beyond the window is not in shared memory
 };
+/// Returns `how` with V outside of shared memory.
 inline SegmentsRun outside(SegmentsRun how) {
   how.outside = true;
   return how;

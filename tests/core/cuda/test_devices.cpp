@@ -240,8 +240,9 @@ TEST(Devices, RefuseTheSame) {
     }
 }
 
-/// With 16 columns on a third of an H100 or H200, or 32 on half of it, a block of threads that updates has 40 groups,
-/// for 31 or 24 of which V has room in shared memory; on the whole GPU it has 17 or 19.
+/// With 16 columns on a third of an H100 or H200 a block of threads updates 40 groups or more, and shared memory has
+/// room for V of 31; with 32 columns on half of one, 30 or more, and room for 24. On the whole GPU it updates at most
+/// 20.
 TEST(Devices, KeepVOutsideOfSharedMemory) {
   const index_t n = 30000;
   const auto entry = [](index_t i, index_t j) {
