@@ -17,11 +17,12 @@ class Closing {
   static constexpr int P = KP * LDB, H = P, X = H + KP * LDW, work = X + KP * LDW;
   static constexpr int ahead = (K * LDB + threads - 1) / threads;
   static_assert(tiles <= WARPS);
-  static constexpr int V_words = GroupsOfV<K, A>::words * WARPS, other_words = 2 * P > V_words ? 2 * P : V_words;
+  static constexpr int V_words = GroupsOfV<K, A>::words * WARPS, other_words = 2 * P > V_words ? 2 * P : V_words,
+                       scratch = work + invert_factor_words > other_words ? work + invert_factor_words : other_words;
 
  public:
   /// Shared memory, in words.
-  static constexpr int words = work + invert_factor_words > other_words ? work + invert_factor_words : other_words;
+  static constexpr int words = scratch + 2 * growth_words;
 
   /// Of row blocks [segment.first, segment.end).
   GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment& segment) : team_(team), s_(segment), shared_(team.shared) {}
@@ -31,9 +32,10 @@ class Closing {
     add_up();
     invert();
   }
-  /// From the H that Finish has left, right-hand sides being there, whose V is scaled.
+  /// From the H that Finish has left of a whole factor, right-hand sides being there, whose V is scaled.
   GPUCHOLMOD_HOST_DEVICE void scale_sides() {
     const A* const from = scaling();
+    if (s_.state()->renewed) X_0_ = renewed();
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL
       for (int i = thread; i < KP * KP; i += threads) shared_[H + i / KP * LDW + i % KP] = from[i / KP * LDB + i % KP];
@@ -51,21 +53,43 @@ class Closing {
     });
     team_.each_thread([&](int thread) { fetch(thread, s_.first); });
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first; b < s_.end; ++b) {
+      if constexpr (may_renew<K>)
+        if (is_to_renew(b)) renew();
       A* const own = shared_ + (b - s_.first) % 2 * P;
       team_.threads_sync([&](int thread) {
         GPUCHOLMOD_UNROLL for (int i = 0; i < ahead; ++i)
           if (const int at = i * threads + thread; at < K * LDB) own[at] = next_[thread].P[i];
         if (b + 1 < s_.end) fetch(thread, b + 1);
       });
+      if (may_renew<K> && X_0_) renew_P<Access::transform>(team_, own, own, X_0_, LDB);
       team_.each_warp([&](Warp& warp) {
         if (warp.id < tiles) add(warp, own);
       });
     }
-    team_.barrier();
-    team_.each_warp([&](Warp& warp) {
-      if (warp.id < tiles) store(warp);
+    store();
+  }
+
+  /// Returns what Finish has found: whether H is to be renewed before row block b.
+  GPUCHOLMOD_HOST_DEVICE bool is_to_renew(int b) {
+    const int i = b - s_.first;
+    if (X_0_ || s_.sigma < 0 || !is_looked_at(i)) return false;
+    const A before = mean_growth_;
+    mean_growth_ = mean_growth(team_, sum_, shared_ + scratch + i % 2 * growth_words);
+    return has_grown(mean_growth_, before);
+  }
+  /// Renews it, with X_0 where P of the next row block would be; the second place for P holds zeros again.
+  GPUCHOLMOD_HOST_DEVICE void renew() {
+    store();
+    invert();
+    X_0_ = renewed();
+    team_.threads_sync([&](int thread) {
+      for (int i = thread; i < KP * KP; i += threads) {
+        const int at = i / KP * LDB + i % KP;
+        renewed()[at] = scaling()[at];
+      }
+      GPUCHOLMOD_NO_UNROLL for (int i = thread; i < P; i += threads) shared_[P + i] = 0;
     });
-    team_.barrier();
+    team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
   }
 
   /// U^-1 of H.
@@ -76,7 +100,10 @@ class Closing {
     A* to = scaling();
     team_.threads_sync([&](int thread) {
       GPUCHOLMOD_NO_UNROLL
-      for (int i = thread; i < KP * KP; i += threads) to[i / KP * LDB + i % KP] = shared_[X + i / KP * LDW + i % KP];
+      for (int i = thread; i < KP * KP; i += threads) {
+        const int q = i / KP, l = i % KP;
+        to[q * LDB + l] = X_0_ ? upper_product<KP>(X_0_, LDB, shared_ + X, l, q) : shared_[X + q * LDW + l];
+      }
     });
   }
 
@@ -98,12 +125,15 @@ class Closing {
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
+  GPUCHOLMOD_HOST_DEVICE A* transform(int b) const { return s_.transforms + index_t(b) * Parts::stride; }
   /// Where U^-1 goes.
-  GPUCHOLMOD_HOST_DEVICE A* scaling() const { return s_.transforms + index_t(s_.end) * Parts::stride + Parts::scaling; }
+  GPUCHOLMOD_HOST_DEVICE A* scaling() const { return transform(s_.end) + Parts::scaling; }
+  /// And X_0, where P would be.
+  GPUCHOLMOD_HOST_DEVICE A* renewed() const { return transform(s_.end) + Parts::P; }
 
   /// A thread's numbers of P of row block b, if there is one.
   GPUCHOLMOD_HOST_DEVICE void fetch(int thread, int b) {
-    const A* from = s_.transforms + index_t(b) * Parts::stride + Parts::P;
+    const A* from = transform(b) + Parts::P;
     GPUCHOLMOD_UNROLL for (int i = 0; i < ahead; ++i)
       if (const int at = i * threads + thread; at < K * LDB) next_[thread].P[i] = from[at];
   }
@@ -114,9 +144,15 @@ class Closing {
       warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, own + row(warp) * LDB + i, LDB),
                                                     own + column(warp) * LDB + i, LDB);
   }
-  GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp) {
-    store_tile(warp, tile_of_squares(warp, sum_[warp], row(warp), column(warp), s_),
-               shared_ + H + row(warp) * LDW + column(warp), LDW);
+  /// Stores H, between two barriers.
+  GPUCHOLMOD_HOST_DEVICE void store() {
+    team_.barrier();
+    team_.each_warp([&](Warp& warp) {
+      if (warp.id < tiles)
+        store_tile(warp, tile_of_squares(warp, sum_[warp], row(warp), column(warp), s_),
+                   shared_ + H + row(warp) * LDW + column(warp), LDW);
+    });
+    team_.barrier();
   }
 
   struct Ahead {
@@ -126,6 +162,8 @@ class Closing {
   Team team_;
   const Segment& s_;
   A* shared_;
+  const A* X_0_ = nullptr;  ///< of a metric that has been renewed
+  A mean_growth_ = 0;       ///< when H was looked at last
   typename Team::template PerThread<Ahead> next_;        ///< of the row block that comes next
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile
 };

@@ -2,7 +2,7 @@
 
 #include <type_traits>
 
-#include "block_columns/guard.h"
+#include "block_columns/renewal.h"
 
 namespace gpucholmod::block_columns {
 
@@ -17,26 +17,11 @@ struct FinishMemory {
   static constexpr int scratch = IB * LDW + 2 * IB * LDC;  ///< of a sub-block, and of the guard, unless KP is 32
   static constexpr int of_guard = KP > IB ? invert_factor_words + IB * LDC : scratch;
   static_assert(KP == IB || scratch >= invert_factor_words);
+  /// Whether P_s has a place of its own: a bulk copy to a slot that has been written to would need a proxy fence.
+  static constexpr bool renewed_apart = Card::clusters && may_renew<K>;
   static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + 2 * square,
-                       words = work + SUBS * scratch + of_guard;
+                       P_s = work + SUBS * scratch + of_guard, words = P_s + (renewed_apart ? P_words : 0);
 };
-
-/// What H begins with, times sigma, in row q.
-template <class S>
-GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.sigma2; }
-
-/// Returns a tile of H, whose first row and column these are, from the sum of P'P.
-template <class Warp, class S>
-GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_squares(const Warp& warp, const Tile<Warp>& sum, int row, int column,
-                                                  const S& s) {
-  Tile<Warp> H = sum;
-  warp.each([&](int lane) {
-    GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
-      H[lane].e[e] = on_diagonal<typename S::Arithmetic>(row, column, lane, e) * sign_of(s, row) +
-                     s.sigma * H[lane].e[e];
-  });
-  return H;
-}
 
 /// Finishes the transforms of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
 /// then, of the sub-blocks side by side,
@@ -46,7 +31,8 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_squares(const Warp& warp, const Tile<W
 /// of which C_a^-T and sigma C_a^-T Z_a are the transform, and whether the H behind the row block passes the guard. The
 /// diagonal of R~ is found here as well, as that of C_a R_aa: so it is positive, and right to its own last digits,
 /// however large what stands above it is. A row block of which an entry would leave the range of normal numbers is
-/// rejected. With columns of both signs, S = diag(I, -I), H begins with S, and
+/// rejected. Where H of an update has grown, it is renewed (renewal.h): every block of threads that finishes finds that
+/// for itself, before the same row block. With columns of both signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class Segment, int K, class Team, class StagingRing>
@@ -67,24 +53,34 @@ class Finish {
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.last(); ++i) {
+      const int b = s_.first + i;
+      if constexpr (may_renew<K>)
+        if (is_to_renew(b)) renew(b);
       if (!team_.all_warps([&](Warp& warp) { return ring_.wait(warp, i); })) return;
-      const bool own = i % s_.finishers == finisher_ && s_.first + i >= s_.start();
+      const bool own = i % s_.finishers == finisher_ && b >= s_.start();
+      A* sP = ring_.slot(i);
+      if (may_renew<K> && renewed_) {
+        A* const P_s = S::renewed_apart ? shared_ + S::P_s : sP;
+        team_.barrier();  // the row block before has been summed up
+        renew_P<Access::shared>(team_, sP, P_s, X_0(), LDW);
+        sP = P_s;
+      }
       team_.each_warp([&](Warp& warp) {
-        if (own && warp.id < SUBS) take_diagonal(warp, s_.first + i);
+        if (own && warp.id < SUBS) take_diagonal(warp, b);
         if (warp.id < tiles)
           GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
             if (own) store_H(warp, a);
-            add_sub_block(warp, ring_.slot(i), a);
+            add_sub_block(warp, sP, a);
           }
         if (own) {
           if (warp.id < tiles) store_H(warp, SUBS);
-          if (has_sides && warp.id < tiles && s_.first + i + 1 == s_.last()) leave_H(warp);
+          if (has_sides && warp.id < tiles && b + 1 == s_.last()) leave_H(warp);
         } else {
           ring_.release(warp, i);
         }
       });
       if (!own) continue;
-      const bool good = finish(s_.first + i, ring_.slot(i));
+      const bool good = finish(b, sP);
       team_.each_warp([&](Warp& warp) { ring_.release(warp, i); });
       if (!good) return drain(i + 1);
     }
@@ -108,10 +104,10 @@ class Finish {
 
   /// Of sub-block a; SUBS: behind the row block.
   GPUCHOLMOD_HOST_DEVICE A* H(int a) const { return shared_ + S::H + a * S::square; }
-  /// U_a^-1, in the place of H_a, but for the first and the last of these, which a rejected row block asks for again.
-  GPUCHOLMOD_HOST_DEVICE A* X(int a) const {
-    return a == 0 ? shared_ + S::X : a == SUBS ? shared_ + S::X + S::square : H(a);
-  }
+  /// U_a^-1, in the place of H_a, but for the first of these, which a rejected row block asks for again.
+  GPUCHOLMOD_HOST_DEVICE A* X(int a) const { return a == 0 ? shared_ + S::X : H(a); }
+  /// Of a metric that has been renewed; of another, with columns of both signs, what the guard leaves.
+  GPUCHOLMOD_HOST_DEVICE A* X_0() const { return shared_ + S::X + S::square; }
   GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
 
   /// The warp's tile of H.
@@ -142,36 +138,78 @@ class Finish {
   GPUCHOLMOD_HOST_DEVICE void store_H(const Warp& warp, int a) {
     store_tile(warp, tile_of_H(warp), this->H(a) + row(warp) * LDW + column(warp), LDW);
   }
-  /// H behind the last row block, for Closing.
+  GPUCHOLMOD_HOST_DEVICE A* transform(int b) const { return s_.transforms + index_t(b) * Parts::stride; }
+  /// H behind the last row block, for Closing; and X_0 where its P would be.
   GPUCHOLMOD_HOST_DEVICE void leave_H(const Warp& warp) {
-    A* const to = s_.transforms + index_t(s_.end) * Parts::stride + Parts::scaling;
-    store_tile(warp, tile_of_H(warp), to + row(warp) * LDB + column(warp), LDB);
+    A *const to = transform(s_.end), *const first = to + row(warp) * LDB + column(warp);
+    store_tile(warp, tile_of_H(warp), first + Parts::scaling, LDB);
+    if (renewed_)
+      store_tile(warp, load_tile<Access::shared>(warp, X_0() + row(warp) * LDW + column(warp), LDW), first, LDB);
   }
 
   /// Row block b, whose P is in sP. False: rejected.
   GPUCHOLMOD_HOST_DEVICE bool finish(int b, const A* sP) {
-    A* to = s_.transforms + index_t(b) * Parts::stride;
+    A* const to = transform(b);
     team_.barrier();
     const bool good = team_.all_sync([&](Warp& warp) {
       if (warp.id < SUBS) return finish_sub_block(warp, b, warp.id, sP, to);
-      if (warp.id == SUBS) return mixed() ? passes_below<KP>(warp, H(SUBS), X(SUBS), work(SUBS)) : passes(warp);
+      if (warp.id == SUBS) return mixed() ? passes_below<KP>(warp, H(SUBS), X_0(), work(SUBS)) : passes(warp);
       return warp.id > SUBS + 1 || !mixed() || passes_above<KP>(warp, H(SUBS), work(SUBS) + invert_factor_words);
     });
-    if (!good) {
-      team_.threads_sync([&](int thread) {  // U^-1 of the H before this row block
-        GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES)
-          to[Parts::scaling + i / KP * LDB + i % KP] = X(0)[i / KP * LDW + i % KP];
-      });
-      const bool again = !team_.all_sync([&](Warp& warp) {
-        if (warp.id > 0 || b == s_.first) return warp.id > 0;
-        if (!mixed()) return passes_alone<KP>(warp, H(SUBS), H(0), s_.sigma * s_.bound, X(SUBS), work(SUBS));
-        congruent<KP>(warp, H(SUBS), X(0), H(1), H(2));
-        return passes_above<KP>(warp, H(2), work(0)) && passes_below<KP>(warp, H(2), X(SUBS), work(SUBS));
-      });
-      team_.reject(s_.state(), 2 * (s_.blocks - b) + again);
-    }
-    team_.once([&] { Warp::store_release(s_.complete(b), good ? accepted : rejected); });
+    if (!good) reject(b);
+    team_.once([&] {
+      if (good && renewed_ && b == from_) Warp::store_release(&s_.state()->renewed, b + 1);
+      Warp::store_release(s_.complete(b), good ? accepted : rejected);
+    });
     return good;
+  }
+
+  /// Nothing is done from row block b on.
+  GPUCHOLMOD_HOST_DEVICE void reject(int b) {
+    leave_scaling(b);
+    team_.each_warp([&](Warp& warp) {
+      if (!mixed() && warp.id < tiles) store_H(warp, SUBS);
+    });
+    team_.barrier();
+    const bool again = !team_.all_sync([&](Warp& warp) {
+      if (warp.id > 0 || b == s_.first) return warp.id > 0;
+      if (!mixed()) return passes_alone<KP>(warp, H(SUBS), H(0), s_.sigma, s_.bound, work(SUBS));
+      congruent<KP>(warp, H(SUBS), X(0), H(1), H(2));
+      return passes_above<KP>(warp, H(2), work(0)) && passes_below<KP>(warp, H(2), X_0(), work(SUBS));
+    });
+    team_.reject(s_.state(), 2 * (s_.blocks - b) + again);
+  }
+
+  /// U^-1 of the H before row block b. Ends in a barrier.
+  GPUCHOLMOD_HOST_DEVICE void leave_scaling(int b) {
+    A* const to = transform(b) + Parts::scaling;
+    team_.threads_sync([&](int thread) {
+      GPUCHOLMOD_NO_UNROLL for (int i = thread; i < KP * KP; i += team_.size() * LANES) {
+        const int q = i / KP, l = i % KP;
+        to[q * LDB + l] = renewed_ ? upper_product<KP>(X_0(), LDW, X(0), l, q) : X(0)[q * LDW + l];
+      }
+    });
+  }
+
+  /// Returns whether H is to be renewed before row block b: in an update, where it has grown.
+  GPUCHOLMOD_HOST_DEVICE bool is_to_renew(int b) {
+    static_assert(S::slots < 8);  // so all warps have read the scratch when it is written again, 8 row blocks behind
+    const int i = b - s_.first;
+    if (renewed_ || s_.sigma < 0 || !is_looked_at(i)) return false;
+    const A before = mean_growth_;
+    mean_growth_ = mean_growth(team_, sum_, work(0) + i % 2 * growth_words);
+    return has_grown(mean_growth_, before);
+  }
+  /// Renews it: X_0 <- U^-1, and H is I again.
+  GPUCHOLMOD_HOST_DEVICE void renew(int b) {
+    team_.each_warp([&](Warp& warp) {
+      if (warp.id < tiles) store_H(warp, 0);
+      sum_[warp] = zero_tile(warp);
+    });
+    team_.barrier();
+    team_.all_sync([&](Warp& warp) { return warp.id > 0 || invert_factor<KP>(warp, H(0), X_0(), work(1)); });
+    renewed_ = true;
+    from_ = b;
   }
 
   GPUCHOLMOD_HOST_DEVICE bool finish_sub_block(const Warp& warp, int b, int a, const A* sP, A* to) {
@@ -197,17 +235,10 @@ class Finish {
       });
       store_tile(warp, D, M + n, LDC);
     }
-    // sigma Z_a takes the place of W_a, whose columns from q on it needs.
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; q += 8) {
-      Tile<Warp> D = zero_tile(warp);
-      GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8) {
-        if (l == HALF) scale_tile(warp, D, s_.sigma * s_.sigma2);
-        if (l >= q) warp.template multiply_add_rows<1>(D, load_left(warp, W + l, LDW), X + l * LDW + q, LDW);
-      }
-      scale_tile(warp, D, last_sign());
-      warp.sync();
-      store_tile(warp, D, W + q, LDW);
-    }
+    // sigma Z_a takes the place of W_a.
+    multiply_by_transposed<K, KP>(warp, W, X, s_.sigma * s_.sigma2, last_sign());
+    if constexpr (may_renew<K>)
+      if (renewed_) renew_Z<K>(warp, W, X_0());
     const index_t rows = index_t(b) * NB + a * IB;
     bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();
@@ -251,7 +282,7 @@ class Finish {
       }
     });
     warp.sync();
-    return invert_factor<KP>(warp, H, X(SUBS), work(SUBS));
+    return invert_factor<KP>(warp, H, H, work(SUBS));
   }
 
   Team team_;
@@ -259,6 +290,9 @@ class Finish {
   int finisher_;
   StagingRing& ring_;
   A* shared_;
+  bool renewed_ = false;  ///< whether H has been: then P is P_s, H is H_s
+  int from_ = 0;          ///< the row block before which it was
+  A mean_growth_ = 0;     ///< when H was looked at last
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
   typename Team::template PerWarp<typename Warp::template PerLane<A>> R_diagonal_;  ///< of the row block at hand
 };

@@ -7,6 +7,23 @@
 /// matrix has a Cholesky factor. Reference: inst/design/guard.md.
 namespace gpucholmod::block_columns {
 
+/// What H begins with, times sigma, in row q.
+template <class S>
+GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.sigma2; }
+
+/// Returns a tile of H, whose first row and column these are, from the sum of P'P.
+template <class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_squares(const Warp& warp, const Tile<Warp>& sum, int row, int column,
+                                                  const S& s) {
+  Tile<Warp> H = sum;
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e)
+      H[lane].e[e] = on_diagonal<typename S::Arithmetic>(row, column, lane, e) * sign_of(s, row) +
+                     s.sigma * H[lane].e[e];
+  });
+  return H;
+}
+
 constexpr int invert_factor_words = 3 * IB * LDC;  ///< of shared memory, for invert_factor() of order 32
 
 /// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l to
@@ -68,22 +85,20 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::A
 }
 
 /// Whether a row block passes the guard if H is I before it: with H_0 before and H behind it that is the question
-/// whether -sigma (H - bound H_0) is positive definite. `sH`: -sigma (H - bound I), which is lost; the rest as in
-/// invert_factor().
+/// whether sigma (bound H_0 - H) is positive definite. H is lost; `work` as in invert_factor().
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmetic* sH,
-                                              const typename Warp::Arithmetic* sH_0,
-                                              typename Warp::Arithmetic sigma_bound, typename Warp::Arithmetic* sX,
-                                              typename Warp::Arithmetic* work) {
+                                              const typename Warp::Arithmetic* sH_0, typename Warp::Arithmetic sigma,
+                                              typename Warp::Arithmetic bound, typename Warp::Arithmetic* work) {
   constexpr int ld = KP + 8;
   warp.each([&](int lane) {
     GPUCHOLMOD_NO_UNROLL for (int i = lane; i < KP * KP; i += LANES) {
       const int q = i / KP, l = i % KP;
-      sH[q * ld + l] -= sigma_bound * ((q == l) - sH_0[q * ld + l]);
+      sH[q * ld + l] = sigma * (bound * sH_0[q * ld + l] - sH[q * ld + l]);
     }
   });
   warp.sync();
-  return invert_factor<KP>(warp, sH, sX, work);
+  return invert_factor<KP>(warp, sH, sH, work);
 }
 
 /// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above

@@ -73,6 +73,7 @@ struct SegmentState {
   /// Is 0 if no row block is rejected; otherwise twice the number of row blocks from the first rejected one to the end,
   /// plus 1 if that one would be rejected with H = I before it as well.
   int left;
+  int renewed;   ///< 1 more than the row block before which H is renewed; 0: none, or one above the panel (renewal.h)
 };
 
 /// The order in which blocks are solved for: R'P = V from the first on, or RP = V from the last on. Every number of a

@@ -13,15 +13,18 @@ struct Progress {
   int steps;       ///< 1: the one before it is done by steps
   int fallbacks;   ///< row blocks by steps
   int rescalings;  ///< segments that have ended before the last row block, and not with their first
+  int renewals;    ///< segments within which H has been renewed
   int turns;       ///< before this one
 };
 
 /// The turn behind one whose segment, of row blocks up to `blocks`, has come to `state`. V has been scaled so that H =
 /// I before the rejected row block; where the guard would reject that again, steps take it.
 GPUCHOLMOD_HOST_DEVICE Progress next_turn(const Progress& before, const SegmentState& state, int blocks) {
-  if (state.left == 0) return {blocks, 0, before.fallbacks, before.rescalings, before.turns};
-  const int rejected = blocks - state.left / 2, steps = state.left % 2 == 1 || rejected == before.first;
-  return {rejected + steps, steps, before.fallbacks + steps, before.rescalings + (rejected > before.first),
+  const int rejected = blocks - state.left / 2,
+            renewals = before.renewals + (state.renewed > 0 && state.renewed <= rejected);
+  if (state.left == 0) return {blocks, 0, before.fallbacks, before.rescalings, renewals, before.turns};
+  const int steps = state.left % 2 == 1 || rejected == before.first;
+  return {rejected + steps, steps, before.fallbacks + steps, before.rescalings + (rejected > before.first), renewals,
           before.turns + 1};
 }
 
@@ -81,6 +84,7 @@ struct PassOutcome {
   index_t pivot = -1;  ///< the row in which the pass has been stopped
   int fallbacks = 0;   ///< row blocks by steps
   int rescalings = 0;  ///< segments that ended early
+  int renewals = 0;    ///< segments within which H was renewed; for tests
   int turns = 1;       ///< that it took
   Stop stop = not_stopped;
   double entry = 0;    ///< of the diagonal, where that is why it has been stopped
@@ -91,10 +95,10 @@ inline std::optional<PassOutcome> outcome(const PassInts& ints, int turn, int bl
   const Progress progress = ints.behind(turn, blocks);
   const PassState& state = ints.pass_state();
   if (state.stop)
-    return PassOutcome{state.pivot, progress.fallbacks - 1, progress.rescalings, progress.turns + 1, Stop(state.stop),
-                       state.get_entry()};
+    return PassOutcome{state.pivot,        progress.fallbacks - 1, progress.rescalings, progress.renewals,
+                       progress.turns + 1, Stop(state.stop),       state.get_entry()};
   if (!is_done(ints, turn, blocks)) return std::nullopt;
-  return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.turns + 1};
+  return PassOutcome{-1, progress.fallbacks, progress.rescalings, progress.renewals, progress.turns + 1};
 }
 
 }  // namespace gpucholmod::block_columns

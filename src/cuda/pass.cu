@@ -294,7 +294,7 @@ std::optional<block_columns::PassOutcome> Pass<T>::outcome(void* fetched, int tu
   const PassInts host{reinterpret_cast<int*>(static_cast<char*>(fetched) + look_room)};
   if (by_steps()) {
     const block_columns::PassState& state = host.pass_state();
-    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.end, 0, 1,
+    return block_columns::PassOutcome{state.stop ? state.pivot : -1, panel_.end, 0, 0, 1,
                                       block_columns::Stop(state.stop), state.get_entry()};
   }
   const auto done = block_columns::outcome(host, turn, panel_.blocks);

@@ -1,5 +1,7 @@
 #include "families.h"
 
+#include "block_columns/sizes.h"
+
 namespace gpucholmod::test {
 
 Problem<double> Family::make(Sign sign, const Matrix& R, index_t k, Level level, Random& random) const {
@@ -174,5 +176,25 @@ const Case cases[] = {
        return mass_in_first_rows(n, k, level.wide(1e-6), level.tiny(1e-12), random);
      }},
 };
+
+Problem<double> many_blocks(Sign sign, const Stored<double>& P) {
+  const index_t n = P.rows();
+  Random random(8);
+  Problem<double> p{sign, Stored<double>::Identity(n, n), {}};
+  for (index_t j = 0; j < n; ++j)
+    for (index_t i = 0; i < j; ++i) p.R(i, j) = double(random.uniform() - 0.5L) / std::sqrt(n);
+  p.V = p.R.transpose() * P;
+  return p;
+}
+
+Problem<double> growing_metric(index_t n, index_t k, real growth) {
+  const index_t NB = block_columns::NB, blocks = (n + NB - 1) / NB;
+  const real factor = std::pow(growth, 1 / real(blocks - 1));
+  Random random(9);
+  Matrix P = random.normal(n, k) / std::sqrt(real(NB));
+  for (index_t i = 0; i < n; ++i)
+    P.row(i) *= i < NB ? 0.1L : std::sqrt((factor - 1) * std::pow(factor, real(i / NB - 1)));
+  return many_blocks(Sign::update, P.cast<double>());
+}
 
 }  // namespace gpucholmod::test

@@ -31,4 +31,11 @@ struct Case {
 
 extern const Case cases[18];
 
+/// V = R'P, R upper with a unit diagonal. Order 960 has 16 row blocks: more than the window and the reach.
+Problem<double> many_blocks(Sign sign, const Stored<double>& P);
+
+/// An update whose metric H, in every direction, grows by the same factor with each row block behind the first, by
+/// `growth` in all.
+Problem<double> growing_metric(index_t n, index_t k, real growth);
+
 }  // namespace gpucholmod::test

@@ -139,7 +139,7 @@ class HostPassOf : public HostPass<T> {
   block_columns::PassOutcome run_steps() {
     for (int b = s_.top; b < s_.end && !pass_.pass_state().stop; ++b) take_steps(b);
     const block_columns::PassState& state = pass_.pass_state();
-    return {state.stop ? state.pivot : -1, s_.end, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
+    return {state.stop ? state.pivot : -1, s_.end, 0, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
   }
   /// Row block b, of the panel or above it.
   void take_steps(int b) {
@@ -325,6 +325,7 @@ SegmentsResult<T> run_segments(const Problem<double>& p, const SegmentsRun& how)
                           out ? out + column * ld : nullptr, ld, how);
       memory->done.fallbacks += done.fallbacks;
       memory->done.rescalings += done.rescalings;
+      memory->done.renewals += done.renewals;
       memory->done.stop = done.stop;
       if (done.pivot >= 0) memory->done.pivot = column + done.pivot;
     }

@@ -72,24 +72,13 @@ TEST(Segments, AgreesWithTheReferenceInAnySize) {
   }
 }
 
-/// Order 960, so 16 row blocks: more than the window and the reach. V = R'P, R upper with a unit diagonal.
-Problem<double> many_blocks(Sign sign, const Stored<double>& P) {
-  const index_t n = P.rows();
-  Random random(8);
-  Problem<double> p{sign, Stored<double>::Identity(n, n), {}};
-  for (index_t j = 0; j < n; ++j)
-    for (index_t i = 0; i < j; ++i) p.R(i, j) = double(random.uniform() - 0.5L) / std::sqrt(n);
-  p.V = p.R.transpose() * P;
-  return p;
-}
-
 Stored<double> small_rows(index_t n, index_t k, double norm) {
   Random random(9);
   return (random.normal(n, k) * (norm / std::sqrt(real(n * k)))).cast<double>();
 }
 
 bool same(const PassOutcome& a, const PassOutcome& b) {
-  return a.pivot == b.pivot && a.fallbacks == b.fallbacks && a.rescalings == b.rescalings;
+  return a.pivot == b.pivot && a.fallbacks == b.fallbacks && a.rescalings == b.rescalings && a.renewals == b.renewals;
 }
 
 constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
@@ -130,14 +119,15 @@ TEST(Segments, DoesNotDependOnTheScheduleOfManyRowBlocks) {
   const index_t n = 960;
   const PassOutcome plain = expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 16, 4)));
   EXPECT_TRUE(same(plain, {}));
-  EXPECT_GT(expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 5, 20))).rescalings, 0);
-  EXPECT_GT(expect_same_in_any_schedule<float>(many_blocks(Sign::update, small_rows(n, 7, 20))).rescalings, 0);
+  EXPECT_GT(expect_same_in_any_schedule<double>(many_blocks(Sign::update, small_rows(n, 5, 20))).renewals, 0);
+  EXPECT_GT(expect_same_in_any_schedule<float>(many_blocks(Sign::update, small_rows(n, 7, 20))).renewals, 0);
   if (sanitized) return;
   Stored<double> P = small_rows(n, 17, 0.02);
   P.row(600) *= 0.9995 / P.row(600).norm();
   const PassOutcome hard = expect_same_in_any_schedule<double>(many_blocks(Sign::downdate, P));
   EXPECT_EQ(hard.fallbacks, 1);
   EXPECT_GT(hard.rescalings, 0);
+  EXPECT_EQ(hard.renewals, 0);
 }
 
 TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
@@ -186,7 +176,7 @@ TEST(Segments, DoesNotDependOnTheNumberOfRanks) {
     count(expect_same_on_ranks<double>(problem(Sign::update, well_conditioned(n, random), random.normal(n, 3))));
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
-  expect_same_on_ranks<float>(many_blocks(Sign::update, small_rows(960, 7, 20)));
+  EXPECT_GT(expect_same_on_ranks<float>(many_blocks(Sign::update, small_rows(960, 7, 20))).renewals, 0);
   if (sanitized) return;
   expect_same_on_ranks<double>(many_blocks(Sign::update, small_rows(960, 32, 0.5)));
   Stored<double> P = small_rows(960, 17, 0.02);
@@ -204,12 +194,14 @@ TEST(Segments, ByPanelsIsTheSame) {
   hard.row(100) *= 300;
   hard.row(700) *= 300;
   problems.push_back(many_blocks(Sign::update, hard));
+  problems.push_back(growing_metric(960, 9, 1000));
   for (const Problem<double>& p : problems) {
     SegmentsRun how;
     how.into = Into::place;
     const SegmentsResult<double> whole = run_segments(p, how);
     done.fallbacks += whole.done.fallbacks;
     done.rescalings += whole.done.rescalings;
+    done.renewals += whole.done.renewals;
     for (const int width : {1, 2, 100}) {
       how.panels = width;
       how.delay = unsigned(width);
@@ -220,6 +212,7 @@ TEST(Segments, ByPanelsIsTheSame) {
   }
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
+  EXPECT_GT(done.renewals, 0);
 }
 
 /// To the last bit: rows above the first of V that is not zero, and all of them where V is zero; also by steps.
@@ -266,6 +259,27 @@ TEST(Segments, ScalesWhatItWrites) {
 TEST(Segments, FallsBackAndRescalesOnlyWhereItMust) {
   for (const Size size : {Size{130, 1}, {130, 16}, {300, 32}})
     EXPECT_TRUE(same(run_segments(random_problem(Sign::update, size.n, size.k)).done, {}));
+}
+
+/// Where the metric of an update grows slowly, the segment goes on, with another metric, and ends where that has grown
+/// as well.
+TEST(Segments, RenewTheMetricOfAnUpdateOnce) {
+  const auto becomes = [](real growth, index_t k) {
+    SCOPED_TRACE("k " + std::to_string(k) + ", growth " + std::to_string(double(growth)));
+    const SegmentsResult<double> result = run_segments(growing_metric(960, k, growth));
+    expect_sound(result);
+    return result.done;
+  };
+  PassOutcome once;
+  once.renewals = 1;
+  for (const index_t k : {3, 16}) {
+    EXPECT_TRUE(same(becomes(3, k), {}));
+    EXPECT_TRUE(same(becomes(60, k), once));
+    const PassOutcome ended = becomes(400, k);
+    EXPECT_EQ(ended.rescalings, 1);
+    EXPECT_GE(ended.renewals, 1);
+  }
+  EXPECT_EQ(becomes(60, 17).renewals, 0);  // a pass of 32 columns
 }
 
 TEST(Segments, WritesNothingWhereNothingIsAskedFor) {

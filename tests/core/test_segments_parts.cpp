@@ -18,10 +18,11 @@ struct Script {
   struct End {
     int rejected;         ///< row block, or -1
     bool again = false;  ///< it would be rejected with H = I before it too
+    int renewed = 0;     ///< 1 more than the row block before which H has been renewed
   };
   std::vector<End> ends;
   std::string turns;
-  int fallbacks, rescalings;
+  int fallbacks, rescalings, renewals = 0;
 };
 
 TEST(Segments, FollowEachOther) {
@@ -34,7 +35,10 @@ TEST(Segments, FollowEachOther) {
                             {{{0}, {1}, {2}, {3}, {4}, {5}, {-1}}, "s0 h0 s1 h1 s2 h2 s3 h3 s4 h4 s5 h5 s6 ", 6, 0},
                             {{{3, true}, {-1}}, "s0 h3 s4 ", 1, 1},
                             {{{5, true}, {-1}}, "s0 h5 s6 ", 1, 1},
-                            {{{2, true}, {4, true}, {-1}}, "s0 h2 s3 h4 s5 ", 2, 2}};
+                            {{{2, true}, {4, true}, {-1}}, "s0 h2 s3 h4 s5 ", 2, 2},
+                            {{{-1, false, 4}}, "s0 ", 0, 0, 1},
+                            {{{3, false, 5}, {-1}}, "s0 s3 ", 0, 1, 0},
+                            {{{0}, {4, false, 3}, {-1, false, 6}}, "s0 h0 s1 s4 ", 1, 1, 2}};
   for (const Script& script : scripts) {
     std::vector<int> ints(PassInts::words(blocks));
     const PassInts pass{ints.data()};
@@ -50,7 +54,7 @@ TEST(Segments, FollowEachOther) {
       turns += "s" + std::to_string(pass.progress_of(turn).first) + " ";
       const Script::End& end = script.ends[size_t(turn)];
       *reinterpret_cast<SegmentState*>(pass.flags_of(turn, blocks)) = {
-          end.rejected >= 0, end.rejected < 0 ? 0 : 2 * (blocks - end.rejected) + end.again};
+          end.rejected >= 0, end.rejected < 0 ? 0 : 2 * (blocks - end.rejected) + end.again, end.renewed};
     }
     const int last = int(script.ends.size()) - 1;
     for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
@@ -60,6 +64,7 @@ TEST(Segments, FollowEachOther) {
       EXPECT_EQ(done->pivot, -1) << script.turns;
       EXPECT_EQ(done->fallbacks, script.fallbacks) << script.turns;
       EXPECT_EQ(done->rescalings, script.rescalings) << script.turns;
+      EXPECT_EQ(done->renewals, script.renewals) << script.turns;
       EXPECT_EQ(done->turns, last + 1) << script.turns;
       pass.progress_of(turn + 1) = pass.behind(turn, blocks);
       std::fill_n(pass.flags_of(turn + 1, blocks), Segment<double>::flag_words(blocks), 0);

@@ -53,6 +53,7 @@ PassOutcome expect_same(const Problem<double>& p, SegmentsRun how = {}) {
   EXPECT_EQ(found->done.pivot, expected->done.pivot);
   EXPECT_EQ(found->done.fallbacks, expected->done.fallbacks);
   EXPECT_EQ(found->done.rescalings, expected->done.rescalings);
+  EXPECT_EQ(found->done.renewals, expected->done.renewals);
   if (expected->done.pivot >= 0) return expected->done;
   EXPECT_TRUE(how.ranks > 1 || same_bits(found->R, expected->R));
   EXPECT_TRUE(same_bits(found->z, expected->z));
@@ -66,6 +67,8 @@ TEST(SegmentsSides, ComeAlongAsTheyFollow) {
   std::vector<Problem<double>> problems = of_every_kind(sanitized ? 200 : 300, 16);
   for (const index_t n : {1, 64, 128, 129}) problems.push_back(random_problem(Sign::update, n, 3));
   problems.push_back(random_problem(Sign::downdate, 260, 32));
+  problems.push_back(growing_metric(300, 16, 100));
+  problems.push_back(growing_metric(640, 5, 1000));
   unsigned i = 0;
   for (const Problem<double>& p : problems)
     for (const Into into : {Into::other_memory, Into::place}) {
@@ -77,11 +80,13 @@ TEST(SegmentsSides, ComeAlongAsTheyFollow) {
       const PassOutcome one = expect_same(p, how);
       done.fallbacks += one.fallbacks;
       done.rescalings += one.rescalings;
+      done.renewals += one.renewals;
       how.by_steps = true;
       expect_same(p, how);
     }
   EXPECT_GT(done.fallbacks, 0);
   EXPECT_GT(done.rescalings, 0);
+  EXPECT_GT(done.renewals, 0);
 }
 
 TEST(SegmentsSides, OfManyRowBlocks) {

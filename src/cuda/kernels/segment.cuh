@@ -283,6 +283,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
     if (turn < 0) return Closing(whole_block(shared), pass).run();
     SegmentOf<T, A> s = pass;
     s.first = ints.progress_of(turn).first;
+    s.flags = ints.flags_of(turn, s.blocks);
     if (s.first < s.end && is_done(ints, turn, s.blocks)) Closing(whole_block(shared), s).scale_sides();
   }
 #endif

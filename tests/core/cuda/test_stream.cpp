@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "../call.h"
+#include "../families.h"
 #include "cuda/backend.h"
 #include "cuda/device_factor.h"
 #include "cuda/factor_pass.h"
@@ -88,6 +89,19 @@ TEST(Stream, SameBitsWhereTheGuardRefuses) {
     }
   EXPECT_GT(fallbacks, 0);
   EXPECT_GT(rescalings, 0);
+}
+
+/// Where the metric of an update is renewed no segment ends; each panel finds that out again.
+TEST(Stream, SameBitsWhereTheMetricIsRenewed) {
+  for (const index_t k : {3, 16}) {
+    const Problem<double> p = growing_metric(960, k, 60);
+    const Doubles expected = call(p, on_gpu(Precision::double_, 1e12)).R;
+    const Result<double> result = call(p, on_gpu(Precision::double_, least_memory(p, Precision::double_)));
+    EXPECT_GT(result.outcome.panels, 3);
+    EXPECT_EQ(result.outcome.fallbacks + result.outcome.rescalings, 0);
+    EXPECT_TRUE(same_bits(result.R, expected)) << k;
+    EXPECT_LT(Residual(p).ratio(expected, epsilon(Precision::double_)), 30) << k;
+  }
 }
 
 TEST(Stream, AsGoodAsWhenItStaysThere) {
