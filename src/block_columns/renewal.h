@@ -21,7 +21,7 @@ constexpr bool may_renew = K <= IB;
 GPUCHOLMOD_HOST_DEVICE bool is_looked_at(int i) { return i > 0 && (i <= 8 || i % 8 == 0); }
 
 /// Whether H is to be renewed, from the mean of its growth now and when it was looked at before: if it grows on like
-/// that, its largest eigenvalue may soon reach the guard's bound. Chosen by 46 factors of kernel matrices, X'X and
+/// that, its largest eigenvalue may soon reach the guard's bound. Chosen by 56 updates of kernel matrices, X'X and
 /// B'B + I (log/tried.md).
 template <class A>
 GPUCHOLMOD_HOST_DEVICE bool has_grown(A mean, A before) {
