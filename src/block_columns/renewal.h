@@ -9,8 +9,8 @@
 ///
 /// H_s takes the place of H in all that Finish does, and Z_s X_0' that of Z. V, P, the chain and the trailing update
 /// stay as they are. So the guard, which tests H_s, lets H grow to the square of its bound before the segment ends, and
-/// no further, as H is renewed once in a segment. Of order 32 it is not: Finish would then cost more time than the end
-/// of a segment. References: inst/design/guard.md, inst/design/segments.md.
+/// no further, as H is renewed once in a segment. An H of order 32 is not renewed: that cost some updates as much time
+/// as it saved others (log/tried.md). References: inst/design/guard.md, inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
 /// Whether the H of a pass of K columns may be renewed.
