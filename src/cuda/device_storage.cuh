@@ -111,28 +111,23 @@ class DeviceStorage : public DeviceFactor {
     most_ = largest * std::sqrt(double(n));
   }
 
-  /// The factor of a symmetric matrix, of which a checked triangle is on the host: that of A = LL', which cuSOLVER
-  /// finds sooner, transposed. Returns the failing pivot, or -1. Where there is one, the upper triangle is factorised
-  /// to find it: for the lower one cuSOLVER may report the pivot behind it (seen with CUDA 13.0 on an H200, where the
-  /// pivot ends a block). Behind the last one there is none, so that is looked at.
+  /// Becomes the factor of a symmetric matrix, of which a checked triangle is on the host. Returns the failing pivot,
+  /// or -1. For a factor on several devices, cuSOLVER, which reads most of a matrix many times, works in memory of the
+  /// first alone, where that has room.
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
-    const index_t n = order();
+    const index_t n = order(), ld = layout_.ld;
     for (index_t j = 0; j < n; ++j) most_ = std::max(most_, std::sqrt(std::max(double(A[j + j * n]), 0.0)));
     if (n == 0) return -1;
-    send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, R(), context_);
-    index_t pivot = factorise(Uplo::lower);
-    if (pivot >= 0) {
-      send_triangle<S, T>({A, n, n, n}, uplo, Uplo::upper, R(), context_);
-      const index_t upper = factorise(Uplo::upper);
-      return upper >= 0 ? upper : pivot;
+    if (context_.spread()) {
+      try {
+        const PoolBuffer<T> of_first(context_.workspace(), ld * n);
+        return factorise(A, uplo, {of_first.data(), n, n, ld});
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::out_of_memory) throw;
+      }
     }
-    const unsigned tiles = unsigned((n + convert_tile - 1) / convert_tile);
-    lower_to_upper<<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, stream()>>>(R());
-    check(cudaGetLastError(), "start the transposition of a factor");
-    clear();
-    check(cudaStreamSynchronize(stream()), "transpose a factor");
-    return -1;
+    return factorise(A, uplo, R());
   }
 
   void download(Uplo uplo, double* out) const override {
@@ -229,21 +224,43 @@ class DeviceStorage : public DeviceFactor {
     else f(std::false_type{}, grid, block);
   }
 
+  /// Does the same by way of dA, which may be R: the factor of A = LL', which cuSOLVER finds sooner, is transposed.
+  /// Where a pivot fails, the upper triangle is factorised to find it: for the lower one cuSOLVER may report the pivot
+  /// behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block). Behind the last one there is none, so
+  /// that is looked at.
+  template <class S>
+  index_t factorise(const S* A, Uplo uplo, MatrixView<T> dA) {
+    const index_t n = dA.cols;
+    send_triangle<S, T>({A, n, n, n}, uplo, Uplo::lower, dA, context_);
+    const index_t pivot = factorise(Uplo::lower, dA);
+    if (pivot >= 0) {
+      send_triangle<S, T>({A, n, n, n}, uplo, Uplo::upper, dA, context_);
+      const index_t upper = factorise(Uplo::upper, dA);
+      return upper >= 0 ? upper : pivot;
+    }
+    const unsigned tiles = unsigned((n + convert_tile - 1) / convert_tile);
+    lower_to_upper<T><<<dim3(tiles, tiles), dim3(convert_tile, convert_rows), 0, stream()>>>(
+        {dA.data, n, n, dA.ld}, R());
+    check(cudaGetLastError(), "start the transposition of a factor");
+    clear();
+    check(cudaStreamSynchronize(stream()), "transpose a factor");
+    return -1;
+  }
+
   /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
-  index_t factorise(Uplo uplo) {
-    const index_t n = order();
+  index_t factorise(Uplo uplo, MatrixView<T> dA) {
+    const index_t n = dA.cols;
     const Cusolver& cusolver = context_.cusolver();
-    const index_t words = cusolver.workspace(uplo, n, dR_.data(), layout_.ld);
+    const index_t words = cusolver.workspace(uplo, n, dA.data, dA.ld);
     const PoolBuffer<T> dwork(context_.pool(), words);
     const PoolBuffer<int> dinfo(context_.pool(), 1);
-    cusolver.factorise(uplo, n, dR_.data(), layout_.ld, dwork.data(), words, dinfo.data());
+    cusolver.factorise(uplo, n, dA.data, dA.ld, dwork.data(), words, dinfo.data());
     int info = 0;
     T last = 0;
     check(cudaMemcpyAsync(&info, dinfo.data(), sizeof info, cudaMemcpyDeviceToHost, stream()),
           "fetch the failing pivot");
-    check(
-        cudaMemcpyAsync(&last, dR_.data() + (n - 1) * (layout_.ld + 1), sizeof last, cudaMemcpyDeviceToHost, stream()),
-        "fetch the last pivot");
+    check(cudaMemcpyAsync(&last, dA.data + (n - 1) * (dA.ld + 1), sizeof last, cudaMemcpyDeviceToHost, stream()),
+          "fetch the last pivot");
     check(cudaStreamSynchronize(stream()), "factorise");
     return info > 0 ? info - 1 : last > 0 ? -1 : n - 1;
   }

@@ -32,20 +32,21 @@ __global__ void __launch_bounds__(convert_tile* convert_rows)
   }
 }
 
-/// The upper triangle of R (n x n) <- the transpose of the lower one, which stays.
+/// The upper triangle of `to` (n x n) <- the transpose of the lower one of `from`, which stays; `from` may be `to`.
 ///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
 ///   Shared   sTile (32 x 33), so that both triangles are accessed along their columns
 template <class T>
-__global__ void __launch_bounds__(convert_tile* convert_rows) lower_to_upper(MatrixView<T> R) {
-  const index_t i0 = index_t(blockIdx.x) * convert_tile, j0 = index_t(blockIdx.y) * convert_tile, n = R.cols;
+__global__ void __launch_bounds__(convert_tile* convert_rows)
+    lower_to_upper(MatrixView<const T> from, MatrixView<T> to) {
+  const index_t i0 = index_t(blockIdx.x) * convert_tile, j0 = index_t(blockIdx.y) * convert_tile, n = to.cols;
   if (i0 > j0) return;
   const int x = int(threadIdx.x);
   __shared__ T sTile[convert_tile][convert_tile + 1];
   for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
-    if (j0 + x < n && i0 + y < n) sTile[y][x] = R.data[j0 + x + (i0 + y) * R.ld];
+    if (j0 + x < n && i0 + y < n) sTile[y][x] = from.data[j0 + x + (i0 + y) * from.ld];
   __syncthreads();
   for (int y = int(threadIdx.y); y < convert_tile; y += convert_rows)
-    if (i0 + x <= j0 + y && j0 + y < n) R.data[i0 + x + (j0 + y) * R.ld] = sTile[x][y];
+    if (i0 + x <= j0 + y && j0 + y < n) to.data[i0 + x + (j0 + y) * to.ld] = sTile[x][y];
 }
 
 /// The upper triangle of `to` (n x n) <- that of `from`, or the transpose of the lower one when `transposed`; zeros

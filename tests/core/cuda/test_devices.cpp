@@ -4,6 +4,7 @@
 #include <functional>
 #include <stdexcept>
 
+#include "cuda/pool.h"
 #include "factor_call.h"
 
 /// A factor on several GPUs, or, where there are not so many, on one that takes their place: the same launches,
@@ -294,6 +295,23 @@ TEST(Devices, Factorise) {
     ASSERT_TRUE(F && one);
     EXPECT_TRUE(same_bits(download(*F), download(*one)));
   }
+}
+
+/// The first has no room for A beside the factor.
+TEST(Devices, FactoriseAcrossAllRunningOutOfRoom) {
+  constexpr index_t n = 4000;
+  const int device = first_device();
+  const std::vector<int> twice{device, device};
+  const cuda::CurrentDevice current(device);
+  const cuda::Stream stream;
+  cuda::Pool pool(device, stream);
+  const Doubles A = 4 * Doubles::Identity(n, n);
+  index_t pivot = -1;
+  const auto trace_of = [&](const Factor& F) { return F ? F->trace() : -1; };
+  EXPECT_EQ(trace_of(cuda::factorise(A.data(), n, Uplo::upper, Precision::double_, twice, pivot)), 4 * n);
+  cuda::release();
+  const cuda::PoolBuffer<char> rest(pool, index_t(free_memory() - 1.8 * sizeof(double) * n * n));
+  EXPECT_EQ(trace_of(cuda::factorise(A.data(), n, Uplo::upper, Precision::double_, twice, pivot)), 4 * n);
 }
 
 TEST(Devices, MustBeThere) {
