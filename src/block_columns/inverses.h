@@ -192,12 +192,18 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
   take_tiles(team, s, first, 0, sD);
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   find_condition(team, sD, sX, partial);
-  team.threads_sync([&](int thread) {
-    GPUCHOLMOD_NO_UNROLL for (int i = thread; i < count * INVERSE; i += team.size() * LANES) {
-      const int row = i % LDT, column = i / LDT;
-      *(s.inverse(first + column / NB) + i % INVERSE) =
-          row < NB ? sX[column * LDB + row] : row == diagonal_at ? sD[column * LDB + column % NB] : A(by_inverse);
-    }
+  team.warps_sync([&](Warp& warp) {
+    constexpr int at_a_time = 4;  // columns: so that none waits for the one before
+    GPUCHOLMOD_NO_UNROLL for (int c = warp.id * at_a_time; c < count * NB; c += M::warps * at_a_time)
+      warp.each([&](int lane) {
+        const A* const from = sX + c * LDB + lane;
+        A* const to = s.inverse(first + c / NB) + c % NB * LDT + lane;
+        GPUCHOLMOD_UNROLL for (int l = 0; l < at_a_time; ++l)
+          GPUCHOLMOD_UNROLL for (int row = 0; row < NB; row += LANES) to[l * LDT + row] = from[l * LDB + row];
+        if (lane >= LDT - NB) return;
+        GPUCHOLMOD_UNROLL for (int l = 0; l < at_a_time; ++l)
+          to[l * LDT + NB] = NB + lane == diagonal_at ? sD[(c + l) * LDB + (c + l) % NB] : A(by_inverse);
+      });
   });
   bool well_conditioned = true;
   for (int x = 0; x < count; ++x) well_conditioned = is_well_conditioned(partial, x) && well_conditioned;

@@ -20,7 +20,10 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 /// Every block of threads finds the steps for itself, from the diagonal block, whose columns its first NB threads have,
 /// so that none waits for another.
 ///
-///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   all columns to its right
+///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   the diagonal block's columns
+///
+/// That is done, and waited for, by the warps of the diagonal block alone. The others take the steps of 8 rows when
+/// these have been found, behind a barrier for all.
 ///
 /// With columns of both signs, two steps a row: with those that are added, then with the others.
 ///
@@ -31,10 +34,13 @@ template <class Segment, int K, class Team>
 class RejectedBlock {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
+  using Warp = typename Team::Warp;
+  /// Rows whose steps are found before the others take them, and the leading dimension of so many rows of a column.
+  static constexpr int rows = 8, LDR = rows + 1;
 
  public:
-  /// Columns behind the diagonal block, of each block of threads.
-  static constexpr int threads = WARPS * LANES, others = threads - NB;
+  /// Threads of a block, each of which has a column; columns behind the diagonal block; warps of the diagonal block.
+  static constexpr int threads = WARPS * LANES, others = threads - NB, finders = NB / LANES;
   /// Blocks of threads for row block b.
   GPUCHOLMOD_HOST_DEVICE static int count(int blocks, int b) {
     if (b < 0) return (blocks * NB + threads - 1) / threads;
@@ -42,8 +48,8 @@ class RejectedBlock {
     return columns > 0 ? (columns + others - 1) / others : 1;
   }
   static constexpr int halves = K > HALF ? 2 : 1;
-  /// Shared memory, in doubles, and what the transform takes.
-  static constexpr int words = NB * (K + 3 * halves);
+  /// What the transform takes, in doubles; and shared memory, which has also row(), from() and to() of every thread.
+  static constexpr int words = NB * (K + 3 * halves), shared_words = words + threads * (LDR + 2);
   static_assert(NB * NB * sizeof(T) <= INVERSE * sizeof(A));                   // for the diagonal block
   static_assert(words * sizeof(double) <= BlockTransform<K>::scaling * sizeof(A));  // which is needed as well
 
@@ -55,25 +61,24 @@ class RejectedBlock {
   /// place of its link, until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a
   /// downdate fails, pass_state says so.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
-    team_.each_thread([&](int thread) { begin(thread, columns_[thread]); });
     double* transform = reinterpret_cast<double*>(s_.transforms + index_t(b_) * BlockTransform<K>::stride);
-    if (b_ < 0) return repeat(transform);
-    GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) {
-      team_.threads_sync([&](int thread) {
-        if (thread == i && !find(columns_[thread], i)) scalars(i, 0)[rho] = -1;
-      });
-      if (scalars(i, 0)[rho] < 0) {
-        if (number_ == 0) team_.stop(pass_state, not_definite, b_ * NB + i);
-        return;
-      }
-      team_.each_thread([&](int thread) { apply(thread, columns_[thread], i); });
-    }
-    team_.each_thread([&](int thread) {
-      leave(thread, columns_[thread]);
-      if (number_ == 0)
-        for (int i = thread; i < words; i += threads) transform[i] = steps_[i];
+    team_.threads_sync([&](int thread) {
+      begin(thread, columns_[thread]);
+      if (b_ < 0)
+        for (int i = thread; i < words; i += threads) steps_[i] = transform[i];
     });
-    if (number_ == 0) look_at_diagonal(pass_state);
+    team_.each_warp([&](Warp& warp) {
+      fetch(warp, 0);
+      if (b_ < 0)
+        GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; i += rows) take_steps(warp, i);
+    });
+    if (b_ >= 0 && !find_steps(pass_state)) return;
+    team_.each_thread([&](int thread) { leave(thread, columns_[thread]); });
+    if (number_ > 0 || b_ < 0) return;
+    team_.each_thread([&](int thread) {
+      for (int i = thread; i < words; i += threads) transform[i] = steps_[i];
+    });
+    look_at_diagonal(pass_state);
   }
 
   /// The diagonal block to s.out, in a later launch, by so many threads.
@@ -85,14 +90,80 @@ class RejectedBlock {
   }
 
  private:
-  /// Steps that have been found before.
-  GPUCHOLMOD_HOST_DEVICE void repeat(const double* transform) {
-    team_.threads_sync([&](int thread) {
-      for (int i = thread; i < words; i += threads) steps_[i] = transform[i];
+  /// Finds all steps and takes them. Returns false where a downdate fails.
+  GPUCHOLMOD_HOST_DEVICE bool find_steps(PassState* pass_state) {
+    GPUCHOLMOD_NO_UNROLL for (int i = 0; i <= NB; i += rows) {
+      int failing = NB;
+      if (i < NB) team_.with_first(finders, [&](Team own) { failing = find_steps(own, i); });
+      team_.each_warp([&](Warp& warp) {
+        if (warp.id >= finders && i > 0) take_steps(warp, i - rows);
+      });
+      if (team_.all_sync([&](Warp&) { return failing == NB; })) continue;
+      if (number_ == 0) team_.stop(pass_state, not_definite, b_ * NB + failing);
+      return false;
+    }
+    return true;
+  }
+
+  /// Finds the steps of `rows` rows from `first` on, and takes them on the diagonal block, by its warps. Returns the
+  /// row in which a downdate fails, or NB.
+  GPUCHOLMOD_HOST_DEVICE int find_steps(Team own, int first) {
+    own.each_warp([&](Warp& warp) { put(warp, first); });
+    GPUCHOLMOD_NO_UNROLL for (int i = first; i < first + rows; ++i) {
+      own.threads_sync([&](int thread) {
+        if (thread == i && !find(columns_[thread], row(thread)[i - first], i)) scalars(i, 0)[rho] = -1;
+      });
+      own.each_thread([&](int thread) {
+        double& r = row(thread)[i - first];
+        if (thread > i) r = apply(columns_[thread], r, i);
+        else r = thread == i ? scalars(i, halves > 1 && s_.mixed())[rho] : 0;
+      });
+    }
+    for (int i = first; i < first + rows; ++i)
+      if (scalars(i, 0)[rho] < 0) return i;
+    own.each_warp([&](Warp& warp) { store(warp, first); });
+    return NB;
+  }
+  /// Takes the steps of `rows` rows from `first` on, which have been found, on the warp's columns.
+  GPUCHOLMOD_HOST_DEVICE void take_steps(const Warp& warp, int first) {
+    put(warp, first);
+    warp.each([&](int lane) {
+      const int thread = warp.id * LANES + lane;
+      if (!from(thread)) return;
+      GPUCHOLMOD_NO_UNROLL for (int i = 0; i < rows; ++i)
+        row(thread)[i] = apply(columns_[thread], row(thread)[i], first + i);
     });
-    team_.each_thread([&](int thread) {
-      GPUCHOLMOD_NO_UNROLL for (int i = 0; i < NB; ++i) apply(thread, columns_[thread], i);
-      leave(thread, columns_[thread]);
+    store(warp, first);
+  }
+
+  /// Begins to fetch `rows` rows of the warp's columns; a lane fetches one row of every fourth column.
+  GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, int first) {
+    if (first >= NB) return;
+    each_own(warp, [&](int thread, int l, int other, int i) {
+      const T* const R = from(other);
+      columns_[thread].next[l] = R ? R[first + i] : T(0);
+    });
+  }
+  /// Puts what has been fetched to shared memory, and begins to fetch the rows behind.
+  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, int first) {
+    each_own(warp, [&](int thread, int l, int other, int i) { row(other)[i] = double(columns_[thread].next[l]); });
+    warp.sync();
+    fetch(warp, first + rows);
+  }
+  /// Stores the rows of row() where they belong.
+  GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp, int first) {
+    warp.sync();
+    each_own(warp, [&](int, int, int other, int i) {
+      if (T* const out = to(other)) out[first + i] = T(row(other)[i] * s_.scaling.of(index_t(b_) * NB + first + i));
+    });
+    warp.sync();
+  }
+  /// f(thread, l, thread whose column it is, row) for the l-th number that a thread moves.
+  template <class F>
+  GPUCHOLMOD_HOST_DEVICE static void each_own(const Warp& warp, F&& f) {
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l)
+        f(warp.id * LANES + lane, l, warp.id * LANES + l * (LANES / rows) + lane / rows, lane % rows);
     });
   }
 
@@ -100,9 +171,8 @@ class RejectedBlock {
 
   struct Column {
     double V[K];
-    const T* R;       ///< the row block's rows of it; null: there is no such column
-    double next;      ///< of them the one that comes next
     double by_pivot;  ///< 1 / R_ii in the diagonal block, where that is a number
+    T next[rows];     ///< numbers that are on their way, of several columns
   };
 
   /// Of a diagonal block that is not yet in its place.
@@ -112,6 +182,11 @@ class RejectedBlock {
   /// Of row i, of either half of V's columns.
   GPUCHOLMOD_HOST_DEVICE double* scalars(int i, int half) const { return steps_ + NB * K + 3 * (halves * i + half); }
   GPUCHOLMOD_HOST_DEVICE double* y(int i) const { return steps_ + i * K; }
+  /// Of a thread's column `rows` rows; where the row block's rows are read; and where they are written, or null. from()
+  /// is null where there is no such column.
+  GPUCHOLMOD_HOST_DEVICE double* row(int thread) const { return steps_ + words + thread * LDR; }
+  GPUCHOLMOD_HOST_DEVICE const T*& from(int thread) const { return reinterpret_cast<const T**>(row(threads))[thread]; }
+  GPUCHOLMOD_HOST_DEVICE T*& to(int thread) const { return reinterpret_cast<T**>(row(threads) + threads)[thread]; }
 
   /// Whether a thread's column is behind the diagonal block; its number.
   GPUCHOLMOD_HOST_DEVICE bool is_behind(int thread) const { return b_ < 0 || thread >= NB; }
@@ -122,35 +197,45 @@ class RejectedBlock {
 
   GPUCHOLMOD_HOST_DEVICE void begin(int thread, Column& own) const {
     const index_t c = column(thread);
-    own.R = c < index_t(s_.blocks) * NB ? s_.column_before(b_, c) : nullptr;
-    own.next = own.R ? double(own.R[0]) : 0;
-    own.by_pivot = !is_behind(thread) ? 1 / double(own.R[thread]) : 0;
-    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = own.R ? double(s_.V[q * s_.ldv + c]) : 0;
+    const bool exists = c < index_t(s_.blocks) * NB;
+    from(thread) = exists ? s_.column_before(b_, c) : nullptr;
+    if (is_behind(thread)) to(thread) = exists && s_.out ? s_.column_after(b_, c) : nullptr;
+    else to(thread) = number_ == 0 ? tile(s_, b_) + thread * NB : nullptr;
+    own.by_pivot = !is_behind(thread) ? 1 / double(from(thread)[thread]) : 0;
+    GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = exists ? double(s_.V[q * s_.ldv + c]) : 0;
   }
 
-  /// The steps of row i, from the column that it begins with. False: a downdate fails.
-  GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, int i) const {
+  /// Returns x'y, in eight sums, each of which waits for itself alone.
+  template <int COUNT>
+  GPUCHOLMOD_HOST_DEVICE static double dot(const double* x, const double* y) {
+    static_assert(COUNT >= 8);
+    double sum[8];
+    GPUCHOLMOD_UNROLL for (int q = 0; q < 8; ++q) sum[q] = x[q] * y[q];
+    GPUCHOLMOD_UNROLL for (int q = 8; q < COUNT; ++q) sum[q % 8] += x[q] * y[q];
+    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+  }
+
+  /// The steps of row i, from the column that it begins with, and its pivot. False: a downdate fails.
+  GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, double pivot, int i) const {
     double* const of_step = scalars(i, 0);
     if constexpr (halves > 1)
       if (s_.mixed())
-        return find<HALF>(own.V, s_.sigma, own.next, own.by_pivot, y(i), of_step) &&
+        return find<HALF>(own.V, s_.sigma, pivot, own.by_pivot, y(i), of_step) &&
                find<HALF>(own.V + HALF, s_.sigma2, of_step[rho], 1 / of_step[rho], y(i) + HALF, scalars(i, 1));
-    return find<K>(own.V, s_.sigma, own.next, own.by_pivot, y(i), of_step);
+    return find<K>(own.V, s_.sigma, pivot, own.by_pivot, y(i), of_step);
   }
 
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static bool find(const double* v, double sigma, double pivot, double by_pivot, double* y,
                                           double* of_step) {
-    double part[4] = {};
-    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) part[q % 4] += v[q] * v[q];
-    const double sum = (part[0] + part[1]) + (part[2] + part[3]);
+    const double sum = dot<COUNT>(v, v);
     if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200))
       return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
     // What is too small to be squared does not count beside the pivot.
     const double square = fma(pivot, pivot, sigma * sum);
     if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
-    const double by_length = Team::Warp::reciprocal_root(square), length = square * by_length,
-                 by = 1 / (pivot + length);
+    const double by_length = Warp::reciprocal_root(square), length = square * by_length,
+                 by = Warp::reciprocal(pivot + length);
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) y[q] = v[q] * by;
     of_step[inv_tau] = (pivot + length) * by_length;
     of_step[inv_ctau] = (pivot + length) * by_pivot;
@@ -210,21 +295,7 @@ class RejectedBlock {
     team_.stop(pass_state, verdict(i), b_ * NB + i, double(entry(i)));
   }
 
-  /// The steps of row i on a column.
-  GPUCHOLMOD_HOST_DEVICE void apply(int thread, Column& own, int i) const {
-    if (!own.R) return;
-    double r = own.next;
-    if (i + 1 < NB) own.next = double(own.R[i + 1]);
-    if (thread > i || is_behind(thread)) r = apply(own, r, i);
-    else r = thread == i ? scalars(i, halves > 1 && s_.mixed())[rho] : 0;
-    r *= s_.scaling.of(index_t(b_) * NB + i);
-    if (is_behind(thread)) {
-      if (s_.out) s_.column_after(b_, column(thread))[i] = T(r);
-    } else if (number_ == 0) {
-      tile(s_, b_)[thread * NB + i] = T(r);
-    }
-  }
-
+  /// The steps of row i on a column; returns what becomes of its number r there.
   GPUCHOLMOD_HOST_DEVICE double apply(Column& own, double r, int i) const {
     if constexpr (halves > 1)
       if (s_.mixed()) {
@@ -237,9 +308,7 @@ class RejectedBlock {
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static double apply(double* v, double sigma, double r, const double* y,
                                              const double* of_step) {
-    double part[4] = {};
-    GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) part[q % 4] += y[q] * v[q];
-    const double yv = (part[0] + part[1]) + (part[2] + part[3]);
+    const double yv = dot<COUNT>(y, v);
     const double changed = (r + sigma * yv) * of_step[inv_tau] - r;
     const double z = sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) v[q] -= y[q] * z;
@@ -247,14 +316,14 @@ class RejectedBlock {
   }
 
   GPUCHOLMOD_HOST_DEVICE void leave(int thread, const Column& own) const {
-    if (!is_behind(thread) || !own.R) return;
+    if (!is_behind(thread) || !from(thread)) return;
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) s_.V[q * s_.ldv + column(thread)] = A(own.V[q]);
   }
 
   Team team_;
   const Segment& s_;
   int b_, number_;
-  double* steps_;   ///< y_i, K each, then 1 / tau_i, 1 / (1 - tau_i), rho_i
+  double* steps_;   ///< y_i, K each, then 1 / tau_i, 1 / (1 - tau_i), rho_i; behind them row(), from(), to()
   typename Team::template PerThread<Column> columns_;
 };
 

@@ -10,9 +10,11 @@
 /// (inst/design/segments.md). On the current device.
 namespace gpucholmod::cuda {
 
-/// A row block takes one of them 5 us, with 32 columns 11, and the chain 1; twice as many where nobody else has use for
-/// a block.
+/// A row block of 16 columns takes one of them 7 us, and each between its own ones 0.7; the chain takes 1.1 (H200).
 constexpr int finishers = 8;
+/// So there are more of them, where not more than so many row blocks wait for memory, and so many blocks of threads run
+/// at once that few are taken from those that update.
+constexpr int many_finishers = 16, blocks_for_many = 100, least_for_many = 96;
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being updated; why: inst/design/segments.md.
 constexpr int window = 16;
@@ -69,7 +71,6 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
     here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + ranks - 1) / ranks) * WORKERS_OF_STRIP;
   s.workers = here * ranks;
   s.workers_within = within * ranks;
-  if (K > 16 && all && left - here >= finishers) s.finishers += finishers;
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
   constexpr int room = WorkerMemory<K, Card, A>::template groups<SegmentOf<T, A>>;
@@ -82,11 +83,14 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   return within == 0 || groups_within(s, Share{0, s.workers_within, groups}) <= room;
 }
 
-/// Likewise. In place, where there are too few blocks of threads, tries half the finishers and half the workers near
-/// the diagonal, then half the finishers alone, as V of what a worker updates there has to be in shared memory.
+/// Likewise, with many finishers where they pay. In place, where there are too few blocks of threads, tries half the
+/// finishers and half the workers near the diagonal, then half the finishers alone, as V of what a worker updates there
+/// has to be in shared memory.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
+  const bool many = s.blocks <= blocks_for_many && most >= least_for_many;
+  if (many && assign_roles<Card, K, T, A>(s, part, most, many_finishers, workers_within)) return true;
   if (assign_roles<Card, K, T, A>(s, part, most, finishers, workers_within)) return true;
   if (!s.in_place()) return false;
   return (!s.several() && assign_roles<Card, K, T, A>(s, part, most, finishers / 2, workers_within / 2)) ||

@@ -41,6 +41,7 @@ struct HostLanes {
   }
   A from_lane(const PerLane<A>& x, int lane) const { return x[lane]; }
   static A reciprocal_root(A x) { return 1 / std::sqrt(x); }
+  static A reciprocal(A x) { return 1 / x; }  ///< like the one above, of x far from the ends of the range
 
   /// D (16 x 8) <- D + s A B, A 16 x 8, B 8 x 8 with B(k, n) at B[n * ld + k].
   template <int s, Access>
@@ -220,6 +221,9 @@ struct HostTeamOf {
   void each_thread(F&& f) { threads_sync(f); }
   template <class F>
   void once(F&& f) { f(); }
+  /// Calls f(team of the first `count` warps) in these, without a barrier for all.
+  template <class F>
+  void with_first(int count, F&& f) { f(HostTeamOf{shared, count}); }
   void barrier() {}
   void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   /// Tells everybody that the last `left` row blocks are not to be done.

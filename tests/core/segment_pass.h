@@ -144,7 +144,7 @@ class HostPassOf : public HostPass<T> {
   /// Row block b, of the panel or above it.
   void take_steps(int b) {
     using Block = block_columns::RejectedBlock<Segment, K, block_columns::HostTeam>;
-    std::vector<double> shared(Block::words, std::numeric_limits<double>::quiet_NaN());
+    std::vector<double> shared(Block::shared_words, std::numeric_limits<double>::quiet_NaN());
     for (int number = 0; number < Block::count(s_.blocks, b); ++number)
       Block({shared.data()}, s_, b, number).run(&pass_.pass_state());
     if (b >= 0) Block::store_diagonal_block(s_, b, 0, 1);

@@ -319,7 +319,7 @@ TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
   };
   std::vector<SegmentsRun> all(std::begin(schedules), std::end(schedules));
   all.push_back({2, 2, narrow, Into::nowhere, 2});
-  for (const index_t pivot : {0, 1, 63, 64, 100, 128, 200, 256, 259})
+  for (const index_t pivot : {0, 1, 7, 8, 63, 64, 100, 128, 200, 256, 259})
     for (const index_t k : {1, 16})
       expect_pivot(failing(260, k, pivot), pivot, pivot % 64 == 0 ? all : std::vector{all.front()});
   for (index_t b = 0; b < 15; b += sanitized ? 4 : 1) {  // every row block

@@ -2,6 +2,7 @@
 
 #include "cuda/kernels/member_modify.h"
 #include "cuda/kernels/member_solve.h"
+#include "cuda/kernels/reciprocal.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -89,19 +90,8 @@ class MemberTeam {
   }
 
   __device__ static __forceinline__ double rounded_square(double x) { return __dmul_rn(x, x); }
-  /// For x far from the ends of the range; NaN beyond. The first guess has 20 bits, and third order makes them 60.
-  __device__ static __forceinline__ double reciprocal(double x) {
-    double y;
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    const double e = fma(-x, y, 1.0);
-    return fma(y, fma(e, e, e), y);
-  }
-  __device__ static __forceinline__ double reciprocal_root(double x) {
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    const double e = fma(-x * y, y, 1.0);
-    return fma(y * e, fma(0.375, e, 0.5), y);
-  }
+  __device__ static __forceinline__ double reciprocal(double x) { return cuda::reciprocal(x); }
+  __device__ static __forceinline__ double reciprocal_root(double x) { return cuda::reciprocal_root(x); }
 
  private:
   static __device__ __forceinline__ unsigned lane_of_warp() {

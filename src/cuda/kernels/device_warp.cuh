@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cuda/kernels/device_products.cuh"
+#include "cuda/kernels/reciprocal.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -42,14 +43,8 @@ struct DeviceWarpOf : DeviceProducts<A> {
     return no == 0 ? block_columns::LANES : __ffs(int(no)) - 1;
   }
 
-  /// For x far from the ends of the range; half the time of rsqrt().
-  __device__ static __forceinline__ double reciprocal_root(double x) {
-    double y;
-    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
-    const double e = fma(-x * y, y, 1.0);
-    y = fma(y * e, fma(0.375, e, 0.5), y);
-    return fma(0.5 * y, fma(-x * y, y, 1.0), y);
-  }
+  __device__ static __forceinline__ double reciprocal(double x) { return cuda::reciprocal(x); }
+  __device__ static __forceinline__ double reciprocal_root(double x) { return cuda::reciprocal_root(x); }
   __device__ static __forceinline__ float reciprocal_root(float x) {
     const float y = rsqrtf(x);
     return fmaf(0.5f * y, fmaf(-x * y, y, 1.0f), y);
@@ -116,6 +111,12 @@ struct DeviceTeamOf {
   /// The same without a barrier.
   template <class F>
   __device__ __forceinline__ void each_thread(F&& f) { f(warp.id * block_columns::LANES + warp.lane); }
+  /// Calls f(team of the first `count` warps) in these: its barrier is number 1, which no other team may have. There is
+  /// no barrier for all.
+  template <class F>
+  __device__ __forceinline__ void with_first(int count, F&& f) {
+    if (warp.id < count) f(DeviceTeamOf{shared, warp, 1, count});
+  }
   /// f() in the thread that publishes, without a barrier.
   template <class F>
   __device__ __forceinline__ void once(F&& f) {

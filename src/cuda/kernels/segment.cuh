@@ -174,8 +174,10 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   int block = int(blockIdx.x) - pass.solvers;
   constexpr int at_once = DeviceWarpOf<A>::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
+  // The last blocks of threads invert first: if there are enough, those that advance and finish have nothing to invert.
+  const int inverter = int(gridDim.x) - 1 - int(blockIdx.x);
   if (turn == 0 && block >= 0 && warp < inverting)
-    for (int i = block * at_once; pass.own_column(i) < pass.last(); i += (int(gridDim.x) - pass.solvers) * at_once) {
+    for (int i = inverter * at_once; pass.own_column(i) < pass.last(); i += (int(gridDim.x) - pass.solvers) * at_once) {
       const DeviceTeamOf<A> team{reinterpret_cast<A*>(shared), {warp, lane}, 1, inverting};
       invert_blocks(team, pass, pass.own_column(i));
       link_blocks(team, pass, pass.own_column(i));
@@ -229,7 +231,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
     begin_turn(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, block_columns::PassInts ints, int turn) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
   using Block = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>;
-  __shared__ double shared[Block::words];
+  __shared__ double shared[Block::shared_words];
   const block_columns::Progress now = ints.behind(turn - 1, s.blocks);
   const int thread = int(blockIdx.x * blockDim.x + threadIdx.x), b = now.first - 1;
   for (int i = thread; i < s.flag_words(s.blocks); i += int(gridDim.x * blockDim.x))
@@ -247,7 +249,7 @@ template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     repeat_steps(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, int b, block_columns::PassInts ints) {
   using Block = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>;
-  __shared__ double shared[Block::words];
+  __shared__ double shared[Block::shared_words];
   if (ints.pass_state().stop != 0) return;
   // In double where there are only steps.
   if constexpr (std::is_same_v<A, double> || computes_with<T, A, DeviceWarp::Card>)
@@ -260,7 +262,7 @@ template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     take_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
   using Block = block_columns::RejectedBlock<block_columns::Segment<T>, K, DeviceTeam>;
-  __shared__ double shared[Block::words];
+  __shared__ double shared[Block::shared_words];
   __shared__ int stop;
   if (threadIdx.x == 0) stop = DeviceWarp::load_relaxed(&ints.pass_state().stop);
   __syncthreads();
