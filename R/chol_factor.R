@@ -102,8 +102,8 @@
 #' that several GPUs compute together has the same bits each time, but differs from that of one GPU by rounding errors.
 #' The GPUs must have one compute capability, and access to each other's memory, as over NVLink. Otherwise the error has
 #' the class `gpucholmod_backend_unavailable`, the reason `"no_peer_access"`, and the fields `device` and `peer`. On
-#' two H200, an update with k = 16 takes 0.80 of the time on one H200 for n = 16,384, 0.59 for 32,768, and longer than
-#' on one for 5,000. Solving with one right-hand side takes 1.41 ms for n = 16,384, on one H200 1.20 ms.
+#' two H200, an update with k = 16 takes 0.78 of the time on one H200 for n = 16,384, 0.58 for 32,768, 0.49 for 65,536,
+#' and longer than on one for 5,000. Solving with one right-hand side takes 1.41 ms for n = 16,384, on one H200 1.20 ms.
 #'
 #' @section Jitter:
 #' Rounding often makes the covariance matrix of a Gaussian process just not positive definite. If `jitter` is above 0,
