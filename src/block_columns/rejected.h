@@ -150,7 +150,7 @@ class RejectedBlock {
     warp.sync();
     fetch(warp, first + rows);
   }
-  /// Stores the rows of row() where they belong.
+  /// Stores what row() holds of the warp's columns, as rows from `first` on, in to().
   GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp, int first) {
     warp.sync();
     each_own(warp, [&](int, int, int other, int i) {
@@ -158,7 +158,7 @@ class RejectedBlock {
     });
     warp.sync();
   }
-  /// f(thread, l, thread whose column it is, row) for the l-th number that a thread moves.
+  /// Calls f(thread, l, thread whose column it is, row) for the l-th number that a thread of the warp moves.
   template <class F>
   GPUCHOLMOD_HOST_DEVICE static void each_own(const Warp& warp, F&& f) {
     warp.each([&](int lane) {
@@ -182,8 +182,8 @@ class RejectedBlock {
   /// Of row i, of either half of V's columns.
   GPUCHOLMOD_HOST_DEVICE double* scalars(int i, int half) const { return steps_ + NB * K + 3 * (halves * i + half); }
   GPUCHOLMOD_HOST_DEVICE double* y(int i) const { return steps_ + i * K; }
-  /// Of a thread's column `rows` rows; where the row block's rows are read; and where they are written, or null. from()
-  /// is null where there is no such column.
+  /// Each tells of a thread's column: row() where `rows` of its rows lie in shared memory, from() where the row block's
+  /// rows are read, null if there is no such column, to() where they are written, null if they are not.
   GPUCHOLMOD_HOST_DEVICE double* row(int thread) const { return steps_ + words + thread * LDR; }
   GPUCHOLMOD_HOST_DEVICE const T*& from(int thread) const { return reinterpret_cast<const T**>(row(threads))[thread]; }
   GPUCHOLMOD_HOST_DEVICE T*& to(int thread) const { return reinterpret_cast<T**>(row(threads) + threads)[thread]; }
@@ -215,7 +215,8 @@ class RejectedBlock {
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
   }
 
-  /// The steps of row i, from the column that it begins with, and its pivot. False: a downdate fails.
+  /// Finds the steps of row i from its pivot and the column of the diagonal block that the pivot is in. Returns false
+  /// where a downdate fails.
   GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, double pivot, int i) const {
     double* const of_step = scalars(i, 0);
     if constexpr (halves > 1)
@@ -295,7 +296,7 @@ class RejectedBlock {
     team_.stop(pass_state, verdict(i), b_ * NB + i, double(entry(i)));
   }
 
-  /// The steps of row i on a column; returns what becomes of its number r there.
+  /// Takes the steps of row i on a column. Returns what becomes of r, the column's number in that row.
   GPUCHOLMOD_HOST_DEVICE double apply(Column& own, double r, int i) const {
     if constexpr (halves > 1)
       if (s_.mixed()) {

@@ -224,7 +224,7 @@ class DeviceStorage : public DeviceFactor {
     else f(std::false_type{}, grid, block);
   }
 
-  /// Does the same by way of dA, which may be R: the factor of A = LL', which cuSOLVER finds sooner, is transposed.
+  /// Factorises A in dA, which may be R: the factor of A = LL', which cuSOLVER finds sooner, is transposed into R.
   /// Where a pivot fails, the upper triangle is factorised to find it: for the lower one cuSOLVER may report the pivot
   /// behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block). Behind the last one there is none, so
   /// that is looked at.

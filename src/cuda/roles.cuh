@@ -10,10 +10,11 @@
 /// (inst/design/segments.md). On the current device.
 namespace gpucholmod::cuda {
 
-/// A row block of 16 columns takes one of them 7 us, and each between its own ones 0.7; the chain takes 1.1 (H200).
+/// Blocks of threads that finish. With 16 columns of V one takes 7 us for a row block of its own and 0.7 for each of
+/// the others, while the chain takes 1.1 (H200): `finishers` are too few to keep up.
 constexpr int finishers = 8;
-/// So there are more of them, where not more than so many row blocks wait for memory, and so many blocks of threads run
-/// at once that few are taken from those that update.
+/// `many_finishers` keep up. A factor of more than `blocks_for_many` row blocks waits for memory instead, and a GPU
+/// that runs fewer than `least_for_many` blocks of threads at once needs them to update.
 constexpr int many_finishers = 16, blocks_for_many = 100, least_for_many = 96;
 
 /// Row blocks near the diagonal whose columns are advanced ahead of being updated; why: inst/design/segments.md.
