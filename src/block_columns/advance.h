@@ -97,11 +97,17 @@ class Advance {
                       {range(), share_.worker, begin(), warp.id}};
     });
     GPUCHOLMOD_NO_UNROLL for (int b = begin(); b < end; b = s_.own_row_block(b + 1))
-      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
+      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp], held_[warp]); })) break;
     Warp::template wait_for_copies<0>();
   }
 
  private:
+  /// What a warp has of the group at hand: V.
+  struct Held {
+    bool is = false;  ///< whether the next tile is this group's too
+    State<Warp, K> state;
+  };
+
   GPUCHOLMOD_HOST_DEVICE Range range() const {
     return {s_.sharing(), ADVANCE_WARPS, s_.last() * GROUPS, s_.last() - 1 - REACH, 1 + REACH, s_.window - REACH,
             s_.adds_up() ? (s_.device_ranks - 1) * BLOCKS : 0};
@@ -109,14 +115,14 @@ class Advance {
   GPUCHOLMOD_HOST_DEVICE int begin() const { return s_.own_row_block(s_.first); }
 
   /// Row block b, on the warp's groups. False: nothing comes any more.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles, Held& held) {
     const int number = s_.number_of_row_block(b);
     if (!ring_.wait(warp, number)) return false;
     const A* P = ring_.slot(number);
     while (tiles.at().b == b) {
       const int group = tiles.at().group, l = tiles.at().l, c = group / GROUPS;
-      State<Warp, K> state;
-      if (!begin(warp, state, b, group, l)) {
+      State<Warp, K>& state = held.state;
+      if (!held.is && !begin(warp, state, b, group, l)) {
         tiles.leave(range());  // but goes on to release what comes
         break;
       }
@@ -130,7 +136,9 @@ class Advance {
         }
         tiles.next(warp, s_, range(), a);
       }
+      held.is = false;
       if (c <= s_.own_row_block(b + 1) + REACH) hand_over(warp, state, group);
+      else if (tiles.at().group == group) held.is = true;
       else put_V<Warp, K>(warp, state, V_.of(l));
       warp.sync();
     }
@@ -176,6 +184,7 @@ class Advance {
   GroupsOfV<K, A> V_;
   StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
+  typename Team::template PerWarp<Held> held_;
 };
 
 /// Adds up what all ranks have taken off V of every count-th block column, V of the chain's columns, and hands it to

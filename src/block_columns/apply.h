@@ -12,13 +12,19 @@ struct State {
   Tile<Warp> V[K / 8];  ///< its columns of V, transposed: element (column, q) in tile q / 8
 };
 
-/// V <- V - R'P for IB rows, held in two tiles.
+/// V <- V - R'P for eight rows.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE void subtract_half(const Warp& warp, Tile<Warp>* V, const Left<Warp>& R,
+                                          const typename Warp::Arithmetic* P) {
+  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
+    warp.template multiply_add<-1, Access::shared>(V[j], R, P + 8 * j * LDB, LDB);
+}
+
+/// The same for IB rows, held in two tiles.
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R,
                                      const typename Warp::Arithmetic* P) {
-  GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
-    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-      warp.template multiply_add<-1, Access::shared>(V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
+  GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) subtract_half<K>(warp, V, R[half], P + 8 * half);
 }
 
 /// The same, R by columns of eight rows, `half` words to each eight rows, in place.

@@ -260,6 +260,8 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
     if constexpr (has_sides) return this->after(b, group);
     return out + index_t(group) * GROUP * ld + index_t(b) * NB;
   }
+  /// Whether row block b of a group of columns may lie elsewhere than below the row block before it.
+  GPUCHOLMOD_HOST_DEVICE bool is_apart(int b, int group) const { return has_sides && b == group / GROUPS; }
   using WithSides = Segment<T, order_, A, true>;
   /// The same, with what lies apart, if anything does.
   GPUCHOLMOD_HOST_DEVICE WithSides with_sides() const {

@@ -21,44 +21,60 @@ class Cursor {
 
   Cursor() = default;
   GPUCHOLMOD_HOST_DEVICE Cursor(const Range& range, int worker, int begin, int warp)
-      : b(begin), least_(warp), least_group_(worker + warp * range.workers),
-        nearest_((begin + range.nearest) * GROUPS) {
+      : b(begin), least_(warp), least_group_(worker + warp * range.workers) {
     seek(range);
   }
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { b = range.end; }
-  GPUCHOLMOD_HOST_DEVICE void next(const Range& range) {
+  /// Returns false if the warp takes the same group again, of the next row block, as it has no other: then it takes a
+  /// few instructions.
+  GPUCHOLMOD_HOST_DEVICE bool next(const Range& range) {
+    if (b + 1 < alone_until_) {
+      ++b;
+      return false;
+    }
+    seek_next(range);
+    return true;
+  }
+
+ private:
+  GPUCHOLMOD_HOST_DEVICE void seek_next(const Range& range) {
     l += range.warps;
     group += range.warps * range.workers;
     if (is_in(range, group)) return;
     next_row_block(range);
     seek(range);
   }
-
- private:
   GPUCHOLMOD_HOST_DEVICE bool is_in(const Range& range, int g) const {
-    return g < range.groups && g < nearest_ + range.reach * GROUPS;
+    return g < range.groups && g < nearest(range) + range.reach * GROUPS;
   }
+  /// The first group that is near enough.
+  GPUCHOLMOD_HOST_DEVICE int nearest(const Range& range) const { return (b + range.nearest) * GROUPS; }
   GPUCHOLMOD_HOST_DEVICE void next_row_block(const Range& range) {
     ++b;
-    nearest_ += GROUPS;
-    if (order == Order::forward || b % BLOCKS != 0) return;
-    b += range.others;
-    nearest_ += range.others * GROUPS;
+    if (order == Order::back && b % BLOCKS == 0) b += range.others;
   }
   GPUCHOLMOD_HOST_DEVICE void seek(const Range& range) {
     for (; b < range.end; next_row_block(range)) {
-      while (least_group_ < nearest_) {
+      while (least_group_ < nearest(range)) {
         least_ += range.warps;
         least_group_ += range.warps * range.workers;
       }
       l = least_;
       group = least_group_;
-      if (is_in(range, group)) return;
+      if (is_in(range, group)) break;
     }
+    alone_until_ = order == Order::forward ? alone_until(range) : 0;
+  }
+  /// Returns the row block up to which the warp has this group, its least, and no other.
+  GPUCHOLMOD_HOST_DEVICE int alone_until(const Range& range) const {
+    const int other = group + range.warps * range.workers, until = group / GROUPS - range.nearest + 1,
+              comes = other < range.groups ? other / GROUPS - range.nearest - range.reach + 1 : range.end;
+    const int least = until < comes ? until : comes;
+    return least < range.end ? least : range.end;
   }
 
-  int least_ = 0, least_group_ = 0;  ///< the warp's first group that is near enough
-  int nearest_ = 0;                  ///< the first group that is
+  int least_ = 0, least_group_ = 0;  ///< the warp's first group from nearest() on
+  int alone_until_ = 0;              ///< alone_until()
 };
 
 /// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their
@@ -82,7 +98,7 @@ class Tiles {
                                const Range& range, const Cursor& at)
       : memory_(reinterpret_cast<T*>(memory)), at_(at) {
     point(warp, s, range);
-    GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, a);
+    GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, s, a);
   }
 
   /// The tile that is taken next.
@@ -111,10 +127,10 @@ class Tiles {
   GPUCHOLMOD_HOST_DEVICE void next(const Warp& warp, const Segment& s, const Range& range, int a) {
     warp.sync();
     if (a == SUBS - ahead) {
-      at_.next(range);
-      point(warp, s, range);
+      if (at_.next(range) || s.is_apart(at_.b, at_.group)) point(warp, s, range);
+      else point_below(warp);
     }
-    fetch(warp, (a + ahead) % SUBS);
+    fetch(warp, s, (a + ahead) % SUBS);
   }
 
  private:
@@ -127,21 +143,26 @@ class Tiles {
     const index_t line = index_t(s.group_place(at_.group)) * GROUP, block = index_t(s.place(at_.b)) * NB;
     const T* tile = forward ? s.group_in(at_.b, at_.group) : s.R + block * s.ld + line;
     step_ = forward ? IB : IB * s.ld;
-    warp.each([&](int lane) {
-      GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
-        from_[i][lane] = tile + (i * columns + lane / parts) * s.ld + lane % parts * pair;
-    });
+    warp.each([&](int lane) { from_[lane] = tile + lane / parts * s.ld + lane % parts * pair; });
+  }
+
+  /// To the row block below.
+  GPUCHOLMOD_HOST_DEVICE void point_below(const Warp& warp) {
+    warp.each([&](int lane) { from_[lane] += NB; });
   }
 
   /// Begins to copy sub-block a, if there is anything: one copy.
-  GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, int a) {
+  GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, const Segment& s, int a) {
     if (more_)
       warp.each([&](int lane) {
+        index_t ld = s.ld;
+        Warp::compute_anew(ld);
         const int row = lane % parts * pair;
+        const T* from = from_[lane] + a * (forward ? index_t(IB) : step_);
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
         GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
           Warp::copy_16(forward ? to + i * columns * 8 : place(a) + spot(row, i * columns + lane / parts),
-                        from_[i][lane] + a * (forward ? index_t(IB) : step_));
+                        from + i * columns * ld);
       });
     Warp::end_copy();
   }
@@ -170,7 +191,7 @@ class Tiles {
   index_t step_ = IB;  ///< in R from a sub-block to the next
   Cursor at_;  ///< the tile that is fetched
   bool more_ = false;
-  typename Warp::template PerLane<const T*> from_[GROUP / columns];  ///< where a lane begins in it
+  typename Warp::template PerLane<const T*> from_;  ///< where a lane begins in it
 };
 
 }  // namespace gpucholmod::block_columns

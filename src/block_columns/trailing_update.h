@@ -5,8 +5,8 @@
 namespace gpucholmod::block_columns {
 
 /// Updates the groups of a worker, row block after row block, as transforms come. V of all of them stays in shared
-/// memory, or, where shared memory has no room, in V_outside. V of groups that come near the diagonal is left to
-/// Advance besides.
+/// memory, or, where shared memory has no room, in V_outside; a warp that takes the same group again has it in
+/// registers meanwhile. V of groups that come near the diagonal is left to Advance besides.
 ///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
@@ -35,12 +35,21 @@ class TrailingUpdate {
     });
     int b = s_.first;
     GPUCHOLMOD_NO_UNROLL for (; b < s_.end; ++b)
-      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp]); })) break;
+      if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp], held_[warp]); })) break;
     Warp::template wait_for_copies<0>();
-    if (b < s_.blocks && b > s_.first) team_.each_warp([&](Warp& warp) { leave(warp, b); });
+    if (b < s_.blocks && b > s_.first) team_.each_warp([&](Warp& warp) { leave(warp, b, held_[warp]); });
   }
 
  private:
+  /// What a warp has of the group at hand.
+  struct Held {
+    bool is = false;       ///< whether the next tile is this group's too
+    int column;            ///< block column
+    A* place;              ///< of V, where it lies while other groups are taken
+    T* out;                ///< where the tile goes, row after row; null: nowhere
+    State<Warp, K> state;  ///< V
+  };
+
   /// What it updates: one of numbers that are negative within the window.
   GPUCHOLMOD_HOST_DEVICE bool is_within() const { return number_ < 0; }
   GPUCHOLMOD_HOST_DEVICE Share share() const {
@@ -81,30 +90,47 @@ class TrailingUpdate {
   }
 
   /// V of a group that comes near the diagonal, to Advance and, in place, to those that update there.
-  GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, const A* V, int group, int c) const {
-    warp.sync();
-    leave_V<K>(warp, V, s_, group, s_.V);
+  GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, const State<Warp, K>& state, int group, int c) const {
+    A* const to = s_.V + index_t(s_.group_place(group)) * GROUP;
+    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * s_.ldv, s_.ldv);
     warp.sync();
     warp.once([&] { Warp::add_release(s_.is_near(c)); });
   }
 
+  /// Takes V and the places of a group up, from row block b on.
+  GPUCHOLMOD_HOST_DEVICE void begin(const Warp& warp, int b, const Cursor<Segment::order>& at, Held& held) const {
+    held.column = at.group / GROUPS;
+    held.place = V_.of(at.l);
+    held.out = s_.out ? s_.group_out(b, at.group) : nullptr;
+    if (is_within() && held.column == b + s_.window && b > s_.first) bring(warp, at.l, at.group);
+    get_V<Warp, K>(warp, held.state, held.place);
+  }
+  /// Ends row block b of a group: writes what else there is to write, and puts V away if another tile, `next`, comes.
+  GPUCHOLMOD_HOST_DEVICE void end(const Warp& warp, int b, int group, const Cursor<Segment::order>& next,
+                                  const A* transform, Held& held) const {
+    if (held.column == b && held.out)
+      put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, held.out);
+    if (held.column == b + 1 + s_.window) leave_near(warp, held.state, group, held.column);
+    held.is = !Warp::in_place && next.group == group;
+    if (held.is) {
+      if (held.out) held.out += NB;
+    } else if (!Warp::in_place) {
+      put_V<Warp, K>(warp, held.state, held.place);
+      warp.sync();
+    }
+  }
+
   /// Row block b, on the warp's groups. False: it is rejected.
-  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles) {
+  GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles, Held& held) {
     if (!ring_.wait(warp, b - s_.first)) return false;
     const A* transform = ring_.slot(b - s_.first);
     while (tiles.at().b == b) {
-      const int l = tiles.at().l, group = tiles.at().group, c = group / GROUPS;
-      T* out = s_.out ? s_.group_out(b, group) : nullptr;
-      if (is_within() && c == b + s_.window && b > s_.first) bring(warp, l, group);
-      A* const V = V_.of(l);
-      State<Warp, K> state;
-      get_V<Warp, K>(warp, state, V);
-      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, state, V, out);
-      else update(warp, transform, tiles, state, out);
-      if (c == b && out) put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, out);
-      if constexpr (!Warp::in_place) put_V<Warp, K>(warp, state, V);
-      if (c == b + 1 + s_.window) leave_near(warp, V, group, c);
-      warp.sync();
+      const int group = tiles.at().group;
+      if (!held.is) begin(warp, b, tiles.at(), held);
+      if (s_.is_apart(b, group) && s_.out) held.out = s_.group_out(b, group);
+      if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, held.state, held.place, held.out);
+      else update(warp, transform, tiles, held.state, held.out);
+      end(warp, b, group, tiles.at(), transform, held);
     }
     ring_.release(warp, b - s_.first);
     return true;
@@ -115,8 +141,10 @@ class TrailingUpdate {
   /// before, nor anything for what has been multiplied.
   GPUCHOLMOD_HOST_DEVICE void update(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
                                       T* out) {
-    constexpr bool later = K <= 16;  // with more columns there are no registers for what waits
-    Tile<Warp> done[2];              // 16 rows by 8 columns each
+    // Whether R~_a goes to memory when sub-block a + 1 has come. With more columns there are no registers for that: it
+    // goes there while V is found.
+    constexpr bool later = K <= 16;
+    Tile<Warp> done[2];  // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
       const A *Z = transform + Parts::Z + a * K / 8 * LEFT, *C = transform + Parts::C + a * 2 * LEFT,
               *P = transform + Parts::P + a * IB;
@@ -132,12 +160,20 @@ class TrailingUpdate {
         add_product(warp, done, Z_left[j], state.V[j]);
       }
       tiles.next(warp, s_, range(), a);
-      GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
-        GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
-          warp.template multiply_add<-1, Access::shared>(state.V[j], R[half], P + 8 * j * LDB + 8 * half, LDB);
+      const auto add_R = [&](int half) {
         add_product(warp, done, load_stored_left(warp, C + half * LEFT), R_tile[half]);
+      };
+      if constexpr (later) {
+        GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
+          subtract_half<K>(warp, state.V, R[half], P + 8 * half);
+          add_R(half);
+        }
+      } else {
+        add_R(0);
+        add_R(1);
+        put(warp, done, a, out);
+        subtract<K>(warp, state.V, R, P);
       }
-      if (!later) put(warp, done, a, out);
     }
     if (later) put(warp, done, SUBS - 1, out);
   }
@@ -191,7 +227,9 @@ class TrailingUpdate {
 
   /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it; of right-hand sides
   /// behind all row blocks as it is, as nobody has found H there yet (Closing).
-  GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) {
+  GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b, const Held& held) {
+    if (held.is) put_V<Warp, K>(warp, held.state, held.place);
+    warp.sync();
     const bool scaled = !has_sides || b < s_.end;
     const A* scaling = s_.transforms + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {
@@ -213,6 +251,7 @@ class TrailingUpdate {
   GroupsOfV<K, A> V_;
   StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
+  typename Team::template PerWarp<Held> held_;
 };
 
 }  // namespace gpucholmod::block_columns

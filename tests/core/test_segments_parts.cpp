@@ -141,16 +141,32 @@ void expect_all_visited(int begin, const Range& range) {
   for (int worker = 0; worker < range.workers; ++worker)
     for (int warp = 0; warp < range.warps; ++warp) {
       std::pair<int, int> last{-1, -1};
-      for (Cursor<order> at(range, worker, begin, warp); at.b < range.end; at.next(range)) {
+      bool other = true;
+      for (Cursor<order> at(range, worker, begin, warp); at.b < range.end; other = at.next(range)) {
         const std::pair<int, int> now{at.b, at.group};
         EXPECT_EQ(at.group, worker + at.l * range.workers);
         EXPECT_LT(last, now);
+        EXPECT_TRUE(other || now == std::pair(last.first + 1, last.second));
         EXPECT_TRUE(visited.insert(now).second);
         last = now;
       }
     }
   EXPECT_EQ(visited, expected) << begin << " to " << range.end << ", " << range.workers << " workers, " << range.warps
                                << " warps";
+}
+
+/// Worker 39 of 40 has the last groups of block columns 9 and 19, of 20.
+TEST(SegmentsParts, ACursorSaysThatItsGroupStays) {
+  const auto stays = [](int warps, int reach) {
+    const Range range{40, warps, 20 * GROUPS, 20, 0, reach};
+    int count = 0;
+    for (Cursor<Order::forward> at(range, 39, 0, 0); at.b < range.end;) count += !at.next(range);
+    return count;
+  };
+  EXPECT_EQ(stays(2, 20), 9) << "block column 9 alone";
+  EXPECT_EQ(stays(1, 20), 9) << "both, then block column 19 alone, from row block 10 on";
+  EXPECT_EQ(stays(1, 5), 4 + 4) << "each alone, in five row blocks";
+  EXPECT_EQ(stays(1, 12), 7 + 9) << "block column 9 alone before row block 8, block column 19 from row block 10 on";
 }
 
 TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
