@@ -25,8 +25,8 @@ class Cursor {
     seek(range);
   }
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { b = range.end; }
-  /// Returns false if the warp takes the same group again, of the next row block, as it has no other: then it takes a
-  /// few instructions.
+  /// Returns false where it has taken the short way, of a few instructions: to the same group of the next row block, as
+  /// the warp has no other there. The long way may lead there too.
   GPUCHOLMOD_HOST_DEVICE bool next(const Range& range) {
     if (b + 1 < alone_until_) {
       ++b;
@@ -65,7 +65,8 @@ class Cursor {
     }
     alone_until_ = order == Order::forward ? alone_until(range) : 0;
   }
-  /// Returns the row block up to which the warp has this group, its least, and no other.
+  /// Returns the row block before which the warp has this group, its least, and no other; b or less where it has others
+  /// already.
   GPUCHOLMOD_HOST_DEVICE int alone_until(const Range& range) const {
     const int other = group + range.warps * range.workers, until = group / GROUPS - range.nearest + 1,
               comes = other < range.groups ? other / GROUPS - range.nearest - range.reach + 1 : range.end;

@@ -5,8 +5,9 @@
 namespace gpucholmod::block_columns {
 
 /// Updates the groups of a worker, row block after row block, as transforms come. V of all of them stays in shared
-/// memory, or, where shared memory has no room, in V_outside; a warp that takes the same group again has it in
-/// registers meanwhile. V of groups that come near the diagonal is left to Advance besides.
+/// memory, or, where shared memory has no room, in V_outside; a warp that takes the same group again has V in registers
+/// meanwhile, but where products take their factors in place. V of groups that come near the diagonal is left to
+/// Advance besides.
 ///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
@@ -43,7 +44,7 @@ class TrailingUpdate {
  private:
   /// What a warp has of the group at hand.
   struct Held {
-    bool is = false;       ///< whether the next tile is this group's too
+    bool is = false;       ///< whether the next tile is this group's too, and `state` has its V
     int column;            ///< block column
     A* place;              ///< of V, where it lies while other groups are taken
     T* out;                ///< where the tile goes, row after row; null: nowhere
@@ -105,7 +106,8 @@ class TrailingUpdate {
     if (is_within() && held.column == b + s_.window && b > s_.first) bring(warp, at.l, at.group);
     get_V<Warp, K>(warp, held.state, held.place);
   }
-  /// Ends row block b of a group: writes what else there is to write, and puts V away if another tile, `next`, comes.
+  /// Ends row block b of a group: writes what else there is to write, and puts V away unless `next`, the cursor, has
+  /// come to the same group.
   GPUCHOLMOD_HOST_DEVICE void end(const Warp& warp, int b, int group, const Cursor<Segment::order>& next,
                                   const A* transform, Held& held) const {
     if (held.column == b && held.out)
@@ -137,8 +139,8 @@ class TrailingUpdate {
   }
 
   /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
-  /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order none waits for the one
-  /// before, nor anything for what has been multiplied.
+  /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order no product waits for the
+  /// one before.
   GPUCHOLMOD_HOST_DEVICE void update(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
                                       T* out) {
     // Whether R~_a goes to memory when sub-block a + 1 has come. With more columns there are no registers for that: it

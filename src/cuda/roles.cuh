@@ -143,9 +143,9 @@ bool has_room(int columns, int blocks, bool whole, int parts) {
       SegmentOf<T, A> s{};
       s.blocks = s.end = blocks;
       s.top = whole ? 0 : -1;
-      const bool fits = assign_roles<decltype(width)::value, T, A>(s, Part::all, parts);
-      if (!whole || !s.outside || columns == block_columns::CHAIN_COLUMNS) return fits;
-      return fits && s.workers + s.workers_within >= s.solvers;
+      const bool runs = assign_roles<decltype(width)::value, T, A>(s, Part::all, parts);
+      if (!whole || !s.outside || columns == block_columns::CHAIN_COLUMNS) return runs;
+      return runs && s.workers + s.workers_within >= s.solvers;
     });
   });
 }

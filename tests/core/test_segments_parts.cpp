@@ -140,13 +140,17 @@ void expect_all_visited(int begin, const Range& range) {
   }
   for (int worker = 0; worker < range.workers; ++worker)
     for (int warp = 0; warp < range.warps; ++warp) {
-      std::pair<int, int> last{-1, -1};
+      std::pair<int, int> last{begin - 1, -1};
       bool other = true;
       for (Cursor<order> at(range, worker, begin, warp); at.b < range.end; other = at.next(range)) {
         const std::pair<int, int> now{at.b, at.group};
         EXPECT_EQ(at.group, worker + at.l * range.workers);
         EXPECT_LT(last, now);
-        EXPECT_TRUE(other || now == std::pair(last.first + 1, last.second));
+        EXPECT_TRUE(other || now.second == last.second);
+        EXPECT_TRUE(order == Order::forward || other);
+        if (now.second == last.second) {
+          EXPECT_EQ(now.first, last.first + 1 + (now.first % BLOCKS == 0 ? range.others : 0));
+        }
         EXPECT_TRUE(visited.insert(now).second);
         last = now;
       }
@@ -177,6 +181,7 @@ TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
           return Range{workers, warps, blocks * GROUPS, end, nearest, reach};
         };
         for (const int begin : {0, 1}) expect_all_visited(begin, of(blocks, 0, blocks));
+        expect_all_visited(-3, of(blocks, 0, blocks + 3));
         expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 4));
         expect_all_visited(0, of(blocks - 1 - REACH, 1 + REACH, 1));
         expect_all_visited(1, of(2, 0, 1 + REACH));
