@@ -147,7 +147,7 @@ class Tiles {
     warp.each([&](int lane) { from_[lane] = tile + lane / parts * s.ld + lane % parts * pair; });
   }
 
-  /// To the row block below.
+  /// Points to the same columns of the row block below.
   GPUCHOLMOD_HOST_DEVICE void point_below(const Warp& warp) {
     warp.each([&](int lane) { from_[lane] += NB; });
   }
@@ -192,7 +192,7 @@ class Tiles {
   index_t step_ = IB;  ///< in R from a sub-block to the next
   Cursor at_;  ///< the tile that is fetched
   bool more_ = false;
-  typename Warp::template PerLane<const T*> from_;  ///< where a lane begins in it
+  typename Warp::template PerLane<const T*> from_;  ///< where a lane begins in the tile that is fetched
 };
 
 }  // namespace gpucholmod::block_columns

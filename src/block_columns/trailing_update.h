@@ -98,7 +98,7 @@ class TrailingUpdate {
     warp.once([&] { Warp::add_release(s_.is_near(c)); });
   }
 
-  /// Takes V and the places of a group up, from row block b on.
+  /// Takes up a group from row block b on: V, and the places of V and of the result.
   GPUCHOLMOD_HOST_DEVICE void begin(const Warp& warp, int b, const Cursor<Segment::order>& at, Held& held) const {
     held.column = at.group / GROUPS;
     held.place = V_.of(at.l);
