@@ -14,19 +14,19 @@ struct GroupsOfV {
   GPUCHOLMOD_HOST_DEVICE A* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
 };
 
-/// Where number i of a group lies there, counted by its columns.
-GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int i) {
-  return i / GROUP / 8 * (8 * GROUP) + i % GROUP * 8 + i / GROUP % 8;
-}
+/// Where column q of V of a group's column c lies there.
+GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int q, int c) { return q / 8 * (8 * GROUP) + c * 8 + q % 8; }
 
-template <class Warp, int K>
+/// Of a group, or eight of its columns.
+template <class Warp, int K, int columns = GROUP>
 GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
   GPUCHOLMOD_UNROLL
-  for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared>(warp, from + j * 8 * GROUP, 8);
+  for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared, columns>(warp, from + j * 8 * GROUP, 8);
 }
-template <class Warp, int K>
+template <class Warp, int K, int columns = GROUP>
 GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state, typename Warp::Arithmetic* to) {
-  GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], to + j * 8 * GROUP, 8);
+  GPUCHOLMOD_UNROLL
+  for (int j = 0; j < K / 8; ++j) store_tile<Access::shared, columns>(warp, state.V[j], to + j * 8 * GROUP, 8);
 }
 
 /// Room for what of a block's groups is in hand at a time, of so many block columns, the same for each of its warps:
@@ -43,7 +43,7 @@ GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
 }
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int groups_within(const S& s, const Share& share) {
-  return groups_in_hand(share, s.window + 1, UPDATE_WARPS);
+  return groups_in_hand(share, s.window + 1, s.halved_within() ? UPDATE_WARPS / 2 : UPDATE_WARPS);
 }
 
 /// V of a group in global memory.
@@ -53,22 +53,24 @@ GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, cons
     state.V[j] =
         load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
-/// To a group's place in shared memory, and from there to the memory `V`; with few registers.
-template <int K, class Warp, class S>
-GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, typename S::Arithmetic* to) {
-  const typename S::Arithmetic* from = s.V + index_t(s.group_place(group)) * GROUP;
+/// Of so many of its columns, from `first` on, to their place in shared memory, and from there to the memory `V`; with
+/// few registers.
+template <int K, int columns = GROUP, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, int first, typename S::Arithmetic* to) {
+  const typename S::Arithmetic* from = s.V + index_t(s.group_place(group)) * GROUP + first;
   warp.each([&](int lane) {
-    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * GROUP; i += LANES)
-      to[place_of_V(i)] = Warp::template read<Access::transform>(from + i / GROUP * s.ldv + i % GROUP);
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * columns; i += LANES)
+      to[place_of_V(i / columns, i % columns)] =
+          Warp::template read<Access::transform>(from + i / columns * s.ldv + i % columns);
   });
 }
-template <int K, class Warp, class S>
+template <int K, int columns = GROUP, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmetic* from, const S& s, int group,
-                                    typename S::Arithmetic* V) {
-  V += index_t(s.group_place(group)) * GROUP;
+                                    int first, typename S::Arithmetic* V) {
+  V += index_t(s.group_place(group)) * GROUP + first;
   warp.each([&](int lane) {
-    GPUCHOLMOD_NO_UNROLL
-    for (int i = lane; i < K * GROUP; i += LANES) V[i / GROUP * s.ldv + i % GROUP] = from[place_of_V(i)];
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * columns; i += LANES)
+      V[i / columns * s.ldv + i % columns] = from[place_of_V(i / columns, i % columns)];
   });
 }
 
@@ -159,7 +161,7 @@ class Advance {
     }
     if (c > s_.first + s_.window) {  // updated up to here
       const typename Warp::Wait wait;
-      while (Warp::load_acquire(s_.is_near(c)) < GROUPS) {
+      while (Warp::load_acquire(s_.is_near(c)) < NB) {
         if (is_over<Warp>(s_, b)) return false;
         wait.pause();
       }

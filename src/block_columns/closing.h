@@ -116,7 +116,7 @@ class Closing {
         rescale<K>(warp, state, scaling());
         put_V<Warp, K>(warp, state, own);
         warp.sync();
-        leave_V<K>(warp, own, s_, group, s_.V);
+        leave_V<K>(warp, own, s_, group, 0, s_.V);
         warp.sync();
       }
     });

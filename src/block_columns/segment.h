@@ -136,6 +136,11 @@ struct SegmentRoles {
   /// these update all.
   int workers_within;
   bool outside;  ///< V of what `workers` update is in V_outside, not in shared memory
+  /// The row block from which on two warps update a group, eight of its columns each; within the window they always do,
+  /// or never. INT_MAX where products take their factors in place.
+  int halved;
+
+  GPUCHOLMOD_HOST_DEVICE bool halved_within() const { return halved <= 0; }
 };
 
 /// The part of a device where a factor lies on several, its device ranks.
@@ -185,7 +190,7 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   GPUCHOLMOD_HOST_DEVICE int* has_P(int b) const { return flags + state_words + b; }
   /// How many groups of `handed` are there.
   GPUCHOLMOD_HOST_DEVICE int* has_V(int b) const { return has_P(blocks + b); }
-  /// How many groups of V have been left to Advance, and to those that update within the window; where sums are
+  /// How many columns of V have been left to Advance, and to those that update within the window; where sums are
   /// partial, how many groups of them are there, of all ranks.
   GPUCHOLMOD_HOST_DEVICE int* is_near(int b) const { return has_P(2 * blocks + b); }
   /// Verdict.

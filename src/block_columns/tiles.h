@@ -81,18 +81,20 @@ class Cursor {
 /// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their
 /// way to one warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from
 /// one sub-block to the next is known to the compiler: a warp that has a tile to itself waits for every instruction.
-template <class Segment, int ahead, class Warp>
+/// With a width of 8 two warps share a group, each eight of its columns.
+template <class Segment, int ahead, class Warp, int width = GROUP>
 class Tiles {
   using T = typename Segment::Scalar;
   static constexpr bool forward = Segment::order == Order::forward;
   using Cursor = block_columns::Cursor<Segment::order>;
   /// Numbers, and columns of them, that a warp copies at a time.
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
+  static_assert(forward || width == GROUP);
 
  public:
-  static constexpr int EIGHT = 8 * GROUP;  ///< eight rows of all columns after the other, without gaps
+  static constexpr int EIGHT = 8 * width;  ///< eight rows of all columns after the other, without gaps
   /// Words of shared memory, as long as what is computed with, whatever T is.
-  static constexpr int words = ahead * IB * GROUP;
+  static constexpr int words = ahead * IB * width;
 
   Tiles() = default;
   GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, typename Segment::Arithmetic* memory, const Segment& s,
@@ -120,8 +122,9 @@ class Tiles {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
     GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
-      R[half] = forward ? load_left(warp, place(a) + half * EIGHT, 8) : load_rows(warp, place(a) + half * 8 * 8);
-      if (as_tiles) as_tiles[half] = load_tile<Access::shared>(warp, place(a) + half * EIGHT, 8);
+      R[half] =
+          forward ? load_left<width>(warp, place(a) + half * EIGHT, 8) : load_rows(warp, place(a) + half * 8 * 8);
+      if (as_tiles) as_tiles[half] = load_tile<Access::shared, width>(warp, place(a) + half * EIGHT, 8);
     }
   }
   /// The place of sub-block a is free for what comes later.
@@ -142,7 +145,8 @@ class Tiles {
     more_ = at_.b < range.end;
     if (!more_) return;
     const index_t line = index_t(s.group_place(at_.group)) * GROUP, block = index_t(s.place(at_.b)) * NB;
-    const T* tile = forward ? s.group_in(at_.b, at_.group) : s.R + block * s.ld + line;
+    const T* tile = forward ? s.group_in(at_.b, at_.group) + warp.id % (GROUP / width) * width * s.ld
+                            : s.R + block * s.ld + line;
     step_ = forward ? IB : IB * s.ld;
     warp.each([&](int lane) { from_[lane] = tile + lane / parts * s.ld + lane % parts * pair; });
   }
@@ -161,7 +165,7 @@ class Tiles {
         const int row = lane % parts * pair;
         const T* from = from_[lane] + a * (forward ? index_t(IB) : step_);
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
-        GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
+        GPUCHOLMOD_UNROLL for (int i = 0; i < width / columns; ++i)
           Warp::copy_16(forward ? to + i * columns * 8 : place(a) + spot(row, i * columns + lane / parts),
                         from + i * columns * ld);
       });

@@ -9,36 +9,53 @@ namespace gpucholmod::block_columns {
 /// meanwhile, but where products take their factors in place. V of groups that come near the diagonal is left to
 /// Advance besides.
 ///
+/// With a `width` of 8 two warps share a group, eight of its columns each, and wait for nothing of each other's.
+/// Products with R' then compute eight rows of zeros besides, but R~ takes half the time: quicker where a block of
+/// threads has few groups left.
+///
 /// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
 /// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
 /// complete: then the chain is past all of these columns.
-template <class Segment, int K, class Team, class StagingRing>
+template <class Segment, int K, class Team, class StagingRing, int width = GROUP>
 class TrailingUpdate {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
   static constexpr bool has_sides = std::is_same_v<Segment, typename Segment::WithSides>;
-  using RTiles = Tiles<Segment, Warp::Card::template ahead<K>, Warp>;
+  static constexpr int sharing = GROUP / width,  ///< warps that share a group
+      ahead = Warp::Card::template ahead<K> * sharing < SUBS ? Warp::Card::template ahead<K> * sharing : SUBS;
+  using RTiles = Tiles<Segment, ahead, Warp, width>;
   using Parts = BlockTransform<K>;
+  static_assert(width == GROUP || !Warp::in_place);
 
  public:
-  /// team.shared: RTiles::words for each warp, and V of all groups, if it is there, or of groups_within().
-  GPUCHOLMOD_HOST_DEVICE TrailingUpdate(Team team, const Segment& segment, int worker, bool within, StagingRing& ring)
-      : team_(team), s_(segment), number_(within ? ~worker : worker),
+  /// Does row blocks up to `end`. team.shared: for each warp the words of Tiles of whole groups, and V of all groups,
+  /// if it is there, or of groups_within().
+  GPUCHOLMOD_HOST_DEVICE TrailingUpdate(Team team, const Segment& segment, int worker, bool within, int end,
+                                        StagingRing& ring)
+      : team_(team), s_(segment), number_(within ? ~worker : worker), end_(end),
         V_{memory_of_V(), within ? groups_within(segment, share()) : 0}, ring_(ring) {}
 
-  GPUCHOLMOD_HOST_DEVICE void run() {
+  /// Begins at row block `begin`; behind the first, V is where another TrailingUpdate has put it. Returns whether there
+  /// are more for another one.
+  GPUCHOLMOD_HOST_DEVICE bool run(int begin) {
     team_.each_warp([&](Warp& warp) {
-      tiles_[warp] = {
-          warp, team_.shared + warp.id * RTiles::words, s_, range(), {range(), share().worker, s_.first, warp.id}};
-      each_group(warp, s_.first, [&](int l, int group) { bring(warp, l, group); });
+      tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), cursor(warp, range(), begin)};
+      if (begin == s_.first) each_group(warp, begin, [&](int l, int group) { bring(warp, l, group); });
       warp.sync();
     });
-    int b = s_.first;
-    GPUCHOLMOD_NO_UNROLL for (; b < s_.end; ++b)
+    int b = begin;
+    GPUCHOLMOD_NO_UNROLL for (; b < end_; ++b)
       if (!team_.all_warps([&](Warp& warp) { return pass(warp, b, tiles_[warp], held_[warp]); })) break;
     Warp::template wait_for_copies<0>();
-    if (b < s_.blocks && b > s_.first) team_.each_warp([&](Warp& warp) { leave(warp, b, held_[warp]); });
+    const bool goes_on = b == end_ && b < s_.end;
+    if (b < s_.blocks && b > s_.first)
+      team_.warps_sync([&](Warp& warp) {
+        if (held_[warp].is) put_V<Warp, K, width>(warp, held_[warp].state, held_[warp].place);
+        warp.sync();
+        if (!goes_on) leave(warp, b);
+      });
+    return goes_on;
   }
 
  private:
@@ -60,22 +77,34 @@ class TrailingUpdate {
     int number = number_;
     Warp::compute_anew(number);
     const bool within = number < 0;
-    return {within ? s_.workers_within : s_.workers, UPDATE_WARPS, s_.blocks * GROUPS, s_.end,
+    return {within ? s_.workers_within : s_.workers, UPDATE_WARPS / sharing, s_.blocks * GROUPS, end_,
             !within && s_.workers_within > 0 ? s_.window + 1 : 0, within ? s_.window + 1 : s_.blocks - s_.top};
   }
+
+  /// Returns where a warp begins at row block b: nowhere, where it has none to share groups with.
+  GPUCHOLMOD_HOST_DEVICE Cursor<Segment::order> cursor(const Warp& warp, const Range& range, int b) const {
+    Cursor<Segment::order> at(range, share().worker, b, warp.id / sharing);
+    if (warp.id / sharing >= range.warps) at.leave(range);
+    return at;
+  }
+  /// The first of its group's columns that a warp has.
+  GPUCHOLMOD_HOST_DEVICE static int first_column(const Warp& warp) { return warp.id % sharing * width; }
 
   /// Returns the place of V of this worker's groups: within the window shared memory.
   GPUCHOLMOD_HOST_DEVICE A* memory_of_V() const {
     if (!is_within() && s_.outside) return s_.V_outside + index_t(share().before()) * GroupsOfV<K, A>::words;
-    return team_.shared + UPDATE_WARPS * RTiles::words;
+    return team_.shared + UPDATE_WARPS * Tiles<Segment, Warp::Card::template ahead<K>, Warp>::words;
   }
+
+  /// Returns the warp's own part of the l-th of these.
+  GPUCHOLMOD_HOST_DEVICE A* place(const Warp& warp, int l) const { return V_.of(l) + first_column(warp) * 8; }
 
   /// f(l, group) for the warp's groups from row block b on.
   template <class F>
   GPUCHOLMOD_HOST_DEVICE void each_group(const Warp& warp, int b, F&& f) const {
     Range one = range();
     one.end = b + 1;
-    for (Cursor<Segment::order> at(one, share().worker, b, warp.id); at.b == b; at.next(one)) f(at.l, at.group);
+    for (auto at = cursor(warp, one, b); at.b == b; at.next(one)) f(at.l, at.group);
   }
 
   /// V of a group from global memory to its place, as it is at the start, or where it has been left.
@@ -83,41 +112,47 @@ class TrailingUpdate {
     const int c = group / GROUPS;
     if (is_within() && c > s_.first + s_.window) {
       const typename Warp::Wait wait;
-      while (Warp::load_acquire(s_.is_near(c)) < GROUPS) wait.pause();
+      while (Warp::load_acquire(s_.is_near(c)) < NB) wait.pause();
       warp.sync();
     }
-    bring_V<K>(warp, s_, group, V_.of(l));
+    bring_V<K, width>(warp, s_, group, first_column(warp), place(warp, l));
     warp.sync();
   }
 
   /// V of a group that comes near the diagonal, to Advance and, in place, to those that update there.
   GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, const State<Warp, K>& state, int group, int c) const {
-    A* const to = s_.V + index_t(s_.group_place(group)) * GROUP;
-    GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) store_columns(warp, state.V[j], to + 8 * j * s_.ldv, s_.ldv);
+    A* const to = s_.V + index_t(s_.group_place(group)) * GROUP + first_column(warp);
+    GPUCHOLMOD_UNROLL
+    for (int j = 0; j < K / 8; ++j)
+      store_columns<Access::shared, width>(warp, state.V[j], to + 8 * j * s_.ldv, s_.ldv);
     warp.sync();
-    warp.once([&] { Warp::add_release(s_.is_near(c)); });
+    warp.once([&] { Warp::add_release(s_.is_near(c), width); });
   }
 
   /// Takes up a group from row block b on: V, and the places of V and of the result.
   GPUCHOLMOD_HOST_DEVICE void begin(const Warp& warp, int b, const Cursor<Segment::order>& at, Held& held) const {
     held.column = at.group / GROUPS;
-    held.place = V_.of(at.l);
-    held.out = s_.out ? s_.group_out(b, at.group) : nullptr;
+    held.place = place(warp, at.l);
+    held.out = out(warp, b, at.group);
     if (is_within() && held.column == b + s_.window && b > s_.first) bring(warp, at.l, at.group);
-    get_V<Warp, K>(warp, held.state, held.place);
+    get_V<Warp, K, width>(warp, held.state, held.place);
+  }
+  /// Returns where row block b of a group goes, or the warp's columns of it; null: nowhere.
+  GPUCHOLMOD_HOST_DEVICE T* out(const Warp& warp, int b, int group) const {
+    return s_.out ? s_.group_out(b, group) + first_column(warp) * s_.ld : nullptr;
   }
   /// Ends row block b of a group: writes what else there is to write, and puts V away unless `next`, the cursor, has
   /// come to the same group.
   GPUCHOLMOD_HOST_DEVICE void end(const Warp& warp, int b, int group, const Cursor<Segment::order>& next,
                                   const A* transform, Held& held) const {
     if (held.column == b && held.out)
-      put_diagonal(warp, group % GROUPS * GROUP, transform + Parts::diagonal, held.out);
+      put_diagonal(warp, group % GROUPS * GROUP + first_column(warp), transform + Parts::diagonal, held.out);
     if (held.column == b + 1 + s_.window) leave_near(warp, held.state, group, held.column);
     held.is = !Warp::in_place && next.group == group;
     if (held.is) {
       if (held.out) held.out += NB;
     } else if (!Warp::in_place) {
-      put_V<Warp, K>(warp, held.state, held.place);
+      put_V<Warp, K, width>(warp, held.state, held.place);
       warp.sync();
     }
   }
@@ -129,7 +164,7 @@ class TrailingUpdate {
     while (tiles.at().b == b) {
       const int group = tiles.at().group;
       if (!held.is) begin(warp, b, tiles.at(), held);
-      if (s_.is_apart(b, group) && s_.out) held.out = s_.group_out(b, group);
+      if (s_.is_apart(b, group)) held.out = out(warp, b, group);
       if constexpr (Warp::in_place) update_in_place(warp, transform, tiles, held.state, held.place, held.out);
       else update(warp, transform, tiles, held.state, held.out);
       end(warp, b, group, tiles.at(), transform, held);
@@ -146,7 +181,7 @@ class TrailingUpdate {
     // Whether R~_a goes to memory when sub-block a + 1 has come. With more columns there are no registers for that: it
     // goes there while V is found.
     constexpr bool later = K <= 16;
-    Tile<Warp> done[2];  // 16 rows by 8 columns each
+    Tile<Warp> done[width / 8];  // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
       const A *Z = transform + Parts::Z + a * K / 8 * LEFT, *C = transform + Parts::C + a * 2 * LEFT,
               *P = transform + Parts::P + a * IB;
@@ -156,7 +191,7 @@ class TrailingUpdate {
       if constexpr (later)
         GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
       if (a > 0 && later) put(warp, done, a - 1, out);
-      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) done[i] = zero_tile(warp);
+      GPUCHOLMOD_UNROLL for (int i = 0; i < width / 8; ++i) done[i] = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
         if constexpr (!later) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
         add_product(warp, done, Z_left[j], state.V[j]);
@@ -201,26 +236,26 @@ class TrailingUpdate {
   }
 
   /// Sub-block a of R~, to memory.
-  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[2], int a, T* out) const {
+  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[width / 8], int a, T* out) const {
     index_t ld = s_.ld;
     Warp::compute_anew(ld);
     if (out)
-      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i)
+      GPUCHOLMOD_UNROLL for (int i = 0; i < width / 8; ++i)
         store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
   }
 
-  /// D <- D + left B, 16 x 16: B transposed, as it is summed up.
-  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& left,
+  /// D <- D + left B, 16 rows by the warp's columns: B transposed, as it is summed up.
+  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[width / 8], const Left<Warp>& left,
                                                  const Tile<Warp>& B) {
     warp.template multiply_add_half<0>(D[0], left, B);
-    warp.template multiply_add_half<1>(D[1], left, B);
+    if constexpr (width == GROUP) warp.template multiply_add_half<1>(D[1], left, B);
   }
 
-  /// Writes the diagonal of R~, and zeros below it, in a group that begins in column `first` of a diagonal block.
+  /// Writes the diagonal of R~, and zeros below it, in the warp's columns, from column `first` of a diagonal block on.
   GPUCHOLMOD_HOST_DEVICE void put_diagonal(const Warp& warp, int first, const A* diagonal, T* out) const {
     warp.sync();
     warp.each([&](int lane) {
-      GPUCHOLMOD_NO_UNROLL for (int i = lane; i < GROUP * NB; i += LANES) {
+      GPUCHOLMOD_NO_UNROLL for (int i = lane; i < width * NB; i += LANES) {
         const int row = i % NB, column = first + i / NB;
         if (row >= column) out[i / NB * s_.ld + row] = row > column ? T(0) : T(diagonal[column]);
       }
@@ -229,31 +264,45 @@ class TrailingUpdate {
 
   /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it; of right-hand sides
   /// behind all row blocks as it is, as nobody has found H there yet (Closing).
-  GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b, const Held& held) {
-    if (held.is) put_V<Warp, K>(warp, held.state, held.place);
-    warp.sync();
+  GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) const {
     const bool scaled = !has_sides || b < s_.end;
     const A* scaling = s_.transforms + index_t(b) * Parts::stride + Parts::scaling;
     each_group(warp, b, [&](int l, int group) {
       if (is_within() && group / GROUPS == b + s_.window) bring(warp, l, group);
       if (scaled) {
         State<Warp, K> state;
-        get_V<Warp, K>(warp, state, V_.of(l));
+        get_V<Warp, K, width>(warp, state, place(warp, l));
         rescale<K>(warp, state, scaling);
-        put_V<Warp, K>(warp, state, V_.of(l));
+        put_V<Warp, K, width>(warp, state, place(warp, l));
         warp.sync();
       }
-      leave_V<K>(warp, V_.of(l), s_, group, s_.left_V);
+      leave_V<K, width>(warp, place(warp, l), s_, group, first_column(warp), s_.left_V);
     });
   }
 
   Team team_;
   const Segment& s_;
   int number_;  ///< ~ of it within the window
+  int end_;     ///< behind the last row block
   GroupsOfV<K, A> V_;
   StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
   typename Team::template PerWarp<Held> held_;
 };
+
+/// Updates the groups of a worker in all row blocks: a warp has a group, and from row block s.halved on half of one.
+template <class Segment, int K, class Team, class StagingRing>
+GPUCHOLMOD_HOST_DEVICE void update_groups(Team team, const Segment& s, int worker, bool within, StagingRing& ring) {
+  int halved = s.end;
+  if constexpr (!Team::Warp::in_place) {
+    if (!within) halved = s.halved < s.first ? s.first : s.halved < s.end ? s.halved : s.end;
+    else if (s.halved_within()) halved = s.first;
+  }
+  if (halved > s.first &&
+      !TrailingUpdate<Segment, K, Team, StagingRing>(team, s, worker, within, halved, ring).run(s.first))
+    return;
+  if constexpr (!Team::Warp::in_place)
+    TrailingUpdate<Segment, K, Team, StagingRing, GROUP / 2>(team, s, worker, within, s.end, ring).run(halved);
+}
 
 }  // namespace gpucholmod::block_columns

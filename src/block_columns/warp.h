@@ -48,15 +48,16 @@ struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
-/// The tile whose element (m, n) is p[m * ld + n].
-template <Access access, class Warp, class T>
+/// The tile whose element (m, n) is p[m * ld + n]; with 8 `rows` zero in the others.
+template <Access access, int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_t ld) {
   using A = typename Warp::Arithmetic;
   Tile<Warp> tile;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
-    const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
+    Pair<T> high{};
+    if constexpr (rows == 16) high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
     tile[lane] = {{A(low.x), A(low.y), A(high.x), A(high.y)}};
   });
   return tile;
@@ -64,13 +65,14 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_
 
 /// The same as a left factor, from shared memory: word by word, so that each comes to the register where a product
 /// takes it.
-template <class Warp, class T>
+template <int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const auto word = [](const T* from) { return typename Warp::Arithmetic(Warp::shared_word(from)); };
-    left[lane] = {{word(at), word(at + 8 * ld), word(at + 1), word(at + 8 * ld + 1)}};
+    if constexpr (rows == 16) left[lane] = {{word(at), word(at + 8 * ld), word(at + 1), word(at + 8 * ld + 1)}};
+    else left[lane] = {{word(at), 0, word(at + 1), 0}};
   });
   return left;
 }
@@ -121,13 +123,14 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> as_tile(const Warp& warp, const Left<Warp>& le
   return tile;
 }
 
-template <Access access = Access::shared, class Warp, class T>
+template <Access access = Access::shared, int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
     T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const auto& q = tile[lane];
     Warp::template write<access>(reinterpret_cast<Pair<T>*>(at), {T(q.e[0]), T(q.e[1])});
-    Warp::template write<access>(reinterpret_cast<Pair<T>*>(at + 8 * ld), {T(q.e[2]), T(q.e[3])});
+    if constexpr (rows == 16)
+      Warp::template write<access>(reinterpret_cast<Pair<T>*>(at + 8 * ld), {T(q.e[2]), T(q.e[3])});
   });
 }
 
@@ -155,14 +158,15 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const typen
   return left;
 }
 
-/// Element (m, n) to p[n * ld + m].
-template <Access access = Access::shared, class Warp, class T>
+/// Element (m, n) to p[n * ld + m], of so many rows.
+template <Access access = Access::shared, int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
     const auto& q = tile[lane];
     T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
     Warp::template write<access>(at, T(q.e[0]));
     Warp::template write<access>(at + ld, T(q.e[1]));
+    if constexpr (rows == 8) return;
     Warp::template write<access>(at + 8, T(q.e[2]));
     Warp::template write<access>(at + ld + 8, T(q.e[3]));
   });

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <climits>
 #include <functional>
 #include <memory>
 
@@ -43,10 +44,16 @@ struct SegmentsRun {
   int lead = 0;  ///< whose strips, of the factor's first, are the first rank's
   int workers_within = 2;  ///< in place; where there are several ranks, WORKERS_OF_STRIP of each
   bool outside = false;  ///< V of what is updated beyond the window is not in shared memory
+  int halved = INT_MAX;  ///< the row block from which on two warps update a group, where a card's products allow that
 };
 /// Returns `how` with V outside of shared memory.
 inline SegmentsRun outside(SegmentsRun how) {
   how.outside = true;
+  return how;
+}
+/// Returns `how` with two warps to a group from row block `from` on.
+inline SegmentsRun halved(int from, SegmentsRun how) {
+  how.halved = from;
   return how;
 }
 

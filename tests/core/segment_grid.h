@@ -268,7 +268,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
         const Share share{worker, workers, s.blocks * GROUPS};
         const int groups = within ? groups_within(s, share) : s.outside ? 0 : std::max(share.count(), 1);
         std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
-        TrailingUpdate<S, K, Team, HostRing>(Team{shared.data(), UPDATE_WARPS}, s, worker, within, transforms).run();
+        update_groups<S, K>(Team{shared.data(), UPDATE_WARPS}, s, worker, within, transforms);
       });
       start("feed", w, [=, &s, &transforms] { feed_transforms<K>(Warp{}, s, within ? s.window : 0, transforms); });
     }

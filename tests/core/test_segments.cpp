@@ -84,8 +84,7 @@ bool same(const PassOutcome& a, const PassOutcome& b) {
 constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
 constexpr Into other = Into::other_memory;
 const SegmentsRun schedules[] = {
-    {1, 1, narrow, other, 0, 1},
-    {2, 2, 12, other, 2, 3},
+    {1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3},
     {7, 5, 10, other, 5, 2},
     {3, 2, narrow, other, 3, 5},
     {1, 5, wide, other, 2, 1},
@@ -95,6 +94,8 @@ const SegmentsRun schedules[] = {
     outside({7, 1, 12, other, 3, 1}),
     outside({3, 2, narrow, other, 2, 2}),
     outside({2, 3, 10, Into::place, 5, 1}),
+    halved(0, {1, 2, narrow, other, 3, 1}), halved(3, {7, 1, 12, other, 2, 2}),
+    halved(0, {3, 2, 12, Into::place, 5, 2}), halved(2, outside({2, 5, narrow, Into::place, 2, 3})),
 };
 
 /// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what
@@ -106,7 +107,7 @@ PassOutcome expect_same_in_any_schedule(const Problem<double>& p) {
   for (const SegmentsRun& how : schedules) {
     SCOPED_TRACE("workers " + std::to_string(how.workers) + ", finishers " + std::to_string(how.finishers) +
                  ", window " + std::to_string(how.window) + ", delay " + std::to_string(how.delay) +
-                 (how.outside ? ", V outside" : ""));
+                 (how.outside ? ", V outside" : "") + (how.halved < INT_MAX ? ", halved" : ""));
     const SegmentsResult<T> result = run_segments<T>(p, how);
     EXPECT_TRUE(same_bits(result.memory, expected.memory));
     EXPECT_TRUE(same(result.done, expected.done));
@@ -148,8 +149,8 @@ SegmentsRun ranks(int count, int lead, SegmentsRun how) {
   return how;
 }
 const SegmentsRun on_ranks[] = {ranks(2, 0, {8, 2, narrow, other, 3}), ranks(3, 2, outside({8, 3, 12, other, 5})),
-                                 ranks(3, 1, {8, 1, narrow, Into::place, 2}),
-                                 ranks(2, 1, outside({8, 3, 12, Into::place, 3}))};
+                                 ranks(3, 1, {8, 1, narrow, Into::place, 2}), ranks(2, 1, halved(0, {8, 3, 12, other})),
+                                 ranks(2, 1, halved(4, outside({8, 3, 12, Into::place, 3})))};
 
 template <class T>
 PassOutcome expect_same_on_ranks(const Problem<double>& p) {

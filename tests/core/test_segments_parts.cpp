@@ -198,22 +198,24 @@ TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
 
 /// A group has the place of one that its warp is done with.
 TEST(SegmentsParts, GroupsInHandHavePlacesOfTheirOwn) {
-  for (const int workers : {1, 2, 8, 16, 80})
-    for (const int columns : {1, 4, 17}) {
-      const Range range{workers, UPDATE_WARPS, 40 * GROUPS, 40, 0, columns};
-      for (int worker = 0; worker < std::min(workers, range.groups); ++worker) {
-        const int places = groups_in_hand({worker, workers, range.groups}, columns, UPDATE_WARPS);
-        for (int warp = 0; warp < UPDATE_WARPS; ++warp) {
-          std::map<int, int> at_place;
-          for (Cursor<Order::forward> at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
-            const auto [place, is_new] = at_place.emplace(at.l % places, at.l);
-            EXPECT_TRUE(is_new || place->second == at.l || (place->second * workers + worker) / GROUPS < at.b)
-                << workers << " " << columns;
-            place->second = at.l;
-          }
+  const auto expect_places_of_their_own = [](int workers, int columns, int warps) {
+    const Range range{workers, warps, 40 * GROUPS, 40, 0, columns};
+    for (int worker = 0; worker < std::min(workers, range.groups); ++worker) {
+      const int places = groups_in_hand({worker, workers, range.groups}, columns, warps);
+      for (int warp = 0; warp < warps; ++warp) {
+        std::map<int, int> at_place;
+        for (Cursor<Order::forward> at(range, worker, 0, warp); at.b < range.end; at.next(range)) {
+          const auto [place, is_new] = at_place.emplace(at.l % places, at.l);
+          EXPECT_TRUE(is_new || place->second == at.l || (place->second * workers + worker) / GROUPS < at.b)
+              << workers << " " << columns << " " << warps;
+          place->second = at.l;
         }
       }
     }
+  };
+  for (const int workers : {1, 2, 8, 16, 80})
+    for (const int columns : {1, 4, 17})
+      for (const int warps : {UPDATE_WARPS, UPDATE_WARPS / 2}) expect_places_of_their_own(workers, columns, warps);
 }
 
 }  // namespace

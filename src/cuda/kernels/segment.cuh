@@ -156,9 +156,8 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   const int few = s.here(s.workers_within);
   const bool within = block < few;
   if (warp < UPDATE_WARPS) {
-    TrailingUpdate<Segment, K, Team, StagingRing>({memory + S::tiles, {warp, lane}, 1, UPDATE_WARPS}, s,
-                                     s.worker(within ? block : block - few), within, transforms)
-        .run();
+    const Team team{memory + S::tiles, {warp, lane}, 1, UPDATE_WARPS};
+    update_groups<Segment, K>(team, s, s.worker(within ? block : block - few), within, transforms);
   } else if (warp == UPDATE_WARPS) {
     feed_transforms<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, transforms);
   }
