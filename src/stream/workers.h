@@ -6,29 +6,21 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <vector>
 
+#include "base/thread_pool.h"
 #include "base/types.h"
 
 namespace gpucholmod::stream {
 
 /// Threads that do tasks in the order of submission, for as long as this lives. The thread that submits counts as one
-/// of them: where they are few, it does tasks too whenever it calls help(); where they are many, its watching is
-/// worth more.
+/// of them: where they are few, or no other has begun, it does tasks too whenever it calls help(); where they are many,
+/// its watching is worth more.
 class Workers : NotCopied {
  public:
   using Task = std::function<void(int worker)>;
 
-  explicit Workers(int threads)
-      : helped_(threads <= most_helped), count_(helped_ ? std::max(threads, 1) : threads - 1) {
-    try {
-      for (int i = 0; i < count_ - helped_; ++i) threads_.emplace_back([this, i] { work(i); });
-    } catch (const std::system_error&) {
-      helped_ = true;  // fewer threads will do
-    }
-  }
+  explicit Workers(int threads) : count_(std::max(threads, 1)), helpers_(count_ - 1, [this](int t) { work(t); }) {}
   /// Tasks that have not begun are dropped.
   ~Workers() {
     {
@@ -37,7 +29,6 @@ class Workers : NotCopied {
       tasks_.clear();
     }
     wake_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
   }
 
   int count() const { return count_; }  ///< numbers that `worker` may have
@@ -56,12 +47,9 @@ class Workers : NotCopied {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (failure_) std::rethrow_exception(failure_);
-      if (helped_ && !tasks_.empty()) {
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
-      }
+      if ((count_ <= most_helped || !begun_) && !tasks_.empty()) task = next();
     }
-    if (task) task(count_ - 1);
+    if (task) task(0);
     else std::this_thread::yield();
   }
 
@@ -73,10 +61,10 @@ class Workers : NotCopied {
       Task task;
       {
         std::unique_lock<std::mutex> lock(mutex_);
+        begun_ = true;
         wake_.wait(lock, [this] { return done_ || !tasks_.empty(); });
         if (done_) return;
-        task = std::move(tasks_.front());
-        tasks_.pop_front();
+        task = next();
       }
       try {
         task(worker);
@@ -87,14 +75,21 @@ class Workers : NotCopied {
     }
   }
 
+  /// Takes the first task; under the mutex.
+  Task next() {
+    Task task = std::move(tasks_.front());
+    tasks_.pop_front();
+    return task;
+  }
+
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> tasks_;
   std::exception_ptr failure_;
   bool done_ = false;
-  bool helped_;
+  bool begun_ = false;  ///< whether another thread is there
   int count_;
-  std::vector<std::thread> threads_;
+  Helpers helpers_;  ///< the first to go: their work uses the rest
 };
 
 }  // namespace gpucholmod::stream
