@@ -17,7 +17,7 @@ struct GroupsOfV {
 /// Where column q of V of a group's column c lies there.
 GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int q, int c) { return q / 8 * (8 * GROUP) + c * 8 + q % 8; }
 
-/// Of a group, or eight of its columns.
+/// V of a group, or of eight of its columns, from its place; and to it.
 template <class Warp, int K, int columns = GROUP>
 GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
   GPUCHOLMOD_UNROLL
@@ -43,7 +43,7 @@ GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
 }
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int groups_within(const S& s, const Share& share) {
-  return groups_in_hand(share, s.window + 1, s.halved_within() ? UPDATE_WARPS / 2 : UPDATE_WARPS);
+  return groups_in_hand(share, s.window + 1, UPDATE_WARPS);
 }
 
 /// V of a group in global memory.

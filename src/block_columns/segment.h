@@ -136,11 +136,9 @@ struct SegmentRoles {
   /// these update all.
   int workers_within;
   bool outside;  ///< V of what `workers` update is in V_outside, not in shared memory
-  /// The row block from which on two warps update a group, eight of its columns each; within the window they always do,
-  /// or never. INT_MAX where products take their factors in place.
+  /// The row block from which on two warps of `workers` update a group, eight of its columns each; but where products
+  /// take their factors in place.
   int halved;
-
-  GPUCHOLMOD_HOST_DEVICE bool halved_within() const { return halved <= 0; }
 };
 
 /// The part of a device where a factor lies on several, its device ranks.

@@ -81,7 +81,7 @@ class TrailingUpdate {
             !within && s_.workers_within > 0 ? s_.window + 1 : 0, within ? s_.window + 1 : s_.blocks - s_.top};
   }
 
-  /// Returns where a warp begins at row block b: nowhere, where it has none to share groups with.
+  /// Returns where a warp begins at row block b: nowhere if there is no warp left to share groups with.
   GPUCHOLMOD_HOST_DEVICE Cursor<Segment::order> cursor(const Warp& warp, const Range& range, int b) const {
     Cursor<Segment::order> at(range, share().worker, b, warp.id / sharing);
     if (warp.id / sharing >= range.warps) at.leave(range);
@@ -290,14 +290,13 @@ class TrailingUpdate {
   typename Team::template PerWarp<Held> held_;
 };
 
-/// Updates the groups of a worker in all row blocks: a warp has a group, and from row block s.halved on half of one.
+/// Updates the groups of a worker in all row blocks: a warp has a group, and from row block s.halved on, but not within
+/// the window, half of one.
 template <class Segment, int K, class Team, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void update_groups(Team team, const Segment& s, int worker, bool within, StagingRing& ring) {
   int halved = s.end;
-  if constexpr (!Team::Warp::in_place) {
-    if (!within) halved = s.halved < s.first ? s.first : s.halved < s.end ? s.halved : s.end;
-    else if (s.halved_within()) halved = s.first;
-  }
+  if constexpr (!Team::Warp::in_place)
+    if (!within && s.halved < s.end) halved = s.halved > s.first ? s.halved : s.first;
   if (halved > s.first &&
       !TrailingUpdate<Segment, K, Team, StagingRing>(team, s, worker, within, halved, ring).run(s.first))
     return;

@@ -48,7 +48,7 @@ struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
-/// The tile whose element (m, n) is p[m * ld + n]; with 8 `rows` zero in the others.
+/// The tile whose element (m, n) is p[m * ld + n]; with `rows` = 8 the other eight rows are zero.
 template <Access access, int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_t ld) {
   using A = typename Warp::Arithmetic;

@@ -28,8 +28,8 @@ static_assert(window > block_columns::REACH && window_on_several > window);
 /// group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
-/// A block of threads that has no more groups left than these gives each to two warps; two or four are hardly slower,
-/// five are. Measured: log/tried.md, "Two warps for a group".
+/// A block of threads that has no more groups left than these gives each to two warps. With two instead, passes take
+/// about as long; with five, passes of 16 and 32 columns take longer. Measured: log/tried.md, "Two warps for a group".
 constexpr int groups_to_halve = 3;
 
 /// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where one of
@@ -77,9 +77,7 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   s.workers = here * ranks;
   s.workers_within = within * ranks;
   const int to_halve = groups_to_halve * s.workers, near = within > 0 ? s.window + 1 : 0;
-  s.halved = Card::products == Products::fma ? INT_MAX
-             : groups <= to_halve            ? s.top
-                                             : std::max(s.blocks - near - to_halve / GROUPS, 0);
+  s.halved = groups <= to_halve ? s.top : std::max(s.blocks - near - to_halve / GROUPS, 0);
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
   constexpr int room = WorkerMemory<K, Card, A>::template groups<SegmentOf<T, A>>;

@@ -205,7 +205,7 @@ class HostPassOf : public HostPass<T> {
                                                : how.workers_within;
     s_.window = all ? how.window : s_.blocks - s_.top;
     s_.outside = how.outside;
-    s_.halved = Card::products == block_columns::Products::fma ? INT_MAX : how.halved;
+    s_.halved = how.halved;
     if (how.ranks > 1) run_on_ranks<Card>(how);
     else run_on_rank<Card>(s_, how);
   }
