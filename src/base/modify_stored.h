@@ -50,6 +50,21 @@ bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::uniq
   return true;
 }
 
+/// What modify_stored() does where there is nothing to add or take away.
+template <class Storage>
+Work scale_stored(Storage& R, double scale, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun) {
+  Work work;
+  work.device = R.device_name();
+  if (!made && scale == 1) return work;
+  std::unique_ptr<Storage> other;
+  R.together([&] {
+    other = R.scaled(scale);
+    return index_t(-1);
+  });
+  R.replace(std::move(other), made, begun);
+  return work;
+}
+
 /// What HeldFactor::modify() promises, once for every storage that a factor of scalars T may lie in. A Storage has
 ///
 ///   Computed              the scalars in which R and V are scaled and modified
@@ -91,17 +106,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
       return work;
   const double largest = largest_in_V<T>(V.view(n, k));
   work = {};
-  std::unique_ptr<Storage> other;
-  if (n == 0 || k == 0) {
-    work.device = R.device_name();
-    if (!made && task.scale == 1) return work;
-    R.together([&] {
-      other = R.scaled(task.scale);
-      return index_t(-1);
-    });
-    R.replace(std::move(other), made, begun);
-    return work;
-  }
+  if (n == 0 || k == 0) return scale_stored(R, task.scale, made, begun);
   const auto look_ahead = [&] {
     return prospect<T, typename Storage::Computed>(R.range(), largest, task.added(), task.removed, task.scale);
   };
@@ -111,6 +116,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
     ahead = look_ahead();
   }
   const bool careful = ahead.rescale || ahead.vanishes;
+  std::unique_ptr<Storage> other;  // outlives what writes to it
   auto sweep = R.sweep(V.data(), task, ahead.rescale ? ahead.e : 0, ahead.rescale ? 1 : task.scale, poll);
   const Clock clock;
   const auto finish = [&] {

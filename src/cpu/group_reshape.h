@@ -57,6 +57,16 @@ void put_columns(MatrixView<const double> X, const NewRows& rows, index_t lane, 
   }
 }
 
+/// Returns the sum of x_i y_i of n numbers, for each lane.
+template <class T>
+Lanes<T, double> dot_lanes(index_t n, const double* x, const double* y) {
+  constexpr index_t lanes = group_size<T>;
+  Lanes<T, double> sum{};
+  for (index_t i = 0; i < n; ++i)
+    for (index_t l = 0; l < lanes; ++l) sum[l] += x[i * lanes + l] * y[i * lanes + l];
+  return sum;
+}
+
 /// Columns of the matrices become those of the factors, where the new rows come last. Returns in which lanes the corner
 /// is not positive definite: there it is unspecified.
 template <class T>
@@ -67,11 +77,7 @@ Lanes<T, bool> find_columns(const GroupKernels<T>& kernels, const T* group, cons
     kernels.solve_forward(group, columns.n, columns.at(0, q));
     for (index_t s = 0; s <= q; ++s) {
       double* const entry = columns.corner(s, q);
-      double sum[lanes] = {};
-      for (index_t i = 0; i < columns.n + s; ++i) {
-        const double *const x = columns.at(i, s), *const y = columns.at(i, q);
-        for (index_t l = 0; l < lanes; ++l) sum[l] += x[l] * y[l];
-      }
+      const Lanes<T, double> sum = dot_lanes<T>(columns.n + s, columns.at(0, s), columns.at(0, q));
       const double* const diagonal = columns.corner(s, s);
       for (index_t l = 0; l < lanes; ++l) {
         const double left = entry[l] - sum[l];
