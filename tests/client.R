@@ -1,4 +1,5 @@
-# The C interface as another package uses it: tests/client, which tools/test.sh installs. Stops at the first thing that is wrong.
+# The C interface as another package uses it: tests/client, which tools/test.sh installs. Stops at the first thing that
+# is wrong.
 library(gpucholmodclient)
 
 # every function that gpucholmod.h declares, with the header of batches that it includes, is there
@@ -19,12 +20,15 @@ R <- chol(A)
 V <- matrix(rnorm(90), 30)
 stopifnot(all.equal(client_update(R, V), chol(A + tcrossprod(V))),
           all.equal(client_update(t(R), V, c(1, 2, -0.01), TRUE), t(chol(A + V %*% (c(1, 2, -0.01) * t(V))))),
-          identical(client_update(R, V), gpucholmod::cholupdate_gpu(R, V, backend = "cpu", control = gpucholmod::cholupdate_control(threads = 1))))
+          identical(client_update(R, V),
+                    gpucholmod::cholupdate_gpu(R, V, backend = "cpu",
+                                               control = gpucholmod::cholupdate_control(threads = 1))))
 
 # what cannot be done is told, and changes nothing
 told <- client_refused(R, 100 * V[, 1, drop = FALSE], -1)
 stopifnot(told[[1]] == 1L, told[[2]] >= 1L, nzchar(told[[3]]), identical(told[[4]], R))
-stopifnot(inherits(try(client_update(R, V, 1:2 / 2), silent = TRUE), "try-error"), inherits(try(client_update(R, V[-1, ]), silent = TRUE), "try-error"))
+stopifnot(inherits(try(client_update(R, V, 1:2 / 2), silent = TRUE), "try-error"),
+          inherits(try(client_update(R, V[-1, ]), silent = TRUE), "try-error"))
 V[7, 2] <- NaN
 stopifnot(inherits(try(client_update(R, V), silent = TRUE), "try-error"))
 

@@ -1,5 +1,6 @@
-// The core as a library, as a program in C++ uses it: a factor in memory and, where one can be used, on a GPU. Says what it ran on and what is wrong.
-// With the argument "gpu", that there is no GPU is wrong as well: make -f tools/library.mk check CUDA=yes
+// The core as a library, as a program in C++ uses it: a factor in memory and, where one can be used, on a GPU. Says
+// what it ran on and what is wrong. With the argument "gpu", that there is no GPU is wrong as well:
+// make -f tools/library.mk check CUDA=yes
 #include <gpucholmod.hpp>
 
 #include <algorithm>
@@ -43,9 +44,11 @@ template <class S>
 std::vector<double> times(const std::vector<S>& R, std::ptrdiff_t n, const std::vector<double>& x) {
   std::vector<double> half(x.size()), y(x.size());
   for (std::ptrdiff_t j = 0; j < n; ++j)
-    for (std::ptrdiff_t i = 0; i <= j; ++i) half[std::size_t(i)] += double(R[std::size_t(i + j * n)]) * x[std::size_t(j)];
+    for (std::ptrdiff_t i = 0; i <= j; ++i)
+      half[std::size_t(i)] += double(R[std::size_t(i + j * n)]) * x[std::size_t(j)];
   for (std::ptrdiff_t j = 0; j < n; ++j)
-    for (std::ptrdiff_t i = 0; i <= j; ++i) y[std::size_t(j)] += double(R[std::size_t(i + j * n)]) * half[std::size_t(i)];
+    for (std::ptrdiff_t i = 0; i <= j; ++i)
+      y[std::size_t(j)] += double(R[std::size_t(i + j * n)]) * half[std::size_t(i)];
   return y;
 }
 
@@ -74,7 +77,8 @@ void use(const char* where, int device, std::ptrdiff_t n) {
   for (std::ptrdiff_t q = 0; q < k; ++q) {
     double dot = 0;
     for (std::ptrdiff_t i = 0; i < n; ++i) dot += V[std::size_t(i + q * n)];
-    for (std::ptrdiff_t i = 0; i < n; ++i) b[std::size_t(i)] += weights[std::size_t(q)] * dot * V[std::size_t(i + q * n)];
+    for (std::ptrdiff_t i = 0; i < n; ++i)
+      b[std::size_t(i)] += weights[std::size_t(q)] * dot * V[std::size_t(i + q * n)];
   }
   const std::vector<double> modified = F.numbers();
   expect(distance(times(modified, n, x), b) < tolerance, where, "the modified factor is off");
@@ -106,7 +110,8 @@ void use(const char* where, int device, std::ptrdiff_t n) {
   expect(distance(other.numbers(), modified) < tolerance, where, "a row that came and went has left something");
   std::vector<S> lower(R.size());
   F.store(View(lower, n, n), gpucholmod::Triangle::lower);
-  expect(double(lower[1]) == modified[std::size_t(n)] && lower[std::size_t(n)] == 0, where, "the lower triangle is off");
+  expect(double(lower[1]) == modified[std::size_t(n)] && lower[std::size_t(n)] == 0, where,
+         "the lower triangle is off");
 }
 
 }  // namespace
@@ -116,7 +121,8 @@ int main(int count, char** arguments) {
   try {
     gpu = gpucholmod::gpu_name();
   } catch (const gpucholmod::Failure& failure) {
-    std::printf("no GPU: %s (%s)\n", failure.what(), failure.code() == GPUCHOLMOD_NOT_BUILT ? "not built" : "not available");
+    std::printf("no GPU: %s (%s)\n", failure.what(),
+                failure.code() == GPUCHOLMOD_NOT_BUILT ? "not built" : "not available");
     if (count > 1 && std::strcmp(arguments[1], "gpu") == 0) return 1;
   }
   try {
@@ -130,6 +136,7 @@ int main(int count, char** arguments) {
   } catch (const gpucholmod::Failure& failure) {
     expect(false, "unexpected", failure.what());
   }
-  std::printf("C++: ordinary memory%s%s: %s\n", gpu.empty() ? "" : " and ", gpu.c_str(), wrong == 0 ? "as expected" : "WRONG");
+  std::printf("C++: ordinary memory%s%s: %s\n", gpu.empty() ? "" : " and ", gpu.c_str(),
+              wrong == 0 ? "as expected" : "WRONG");
   return wrong != 0;
 }

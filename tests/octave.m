@@ -1,4 +1,5 @@
-## The functions of inst/octave beside Octave's own, and factors with memory of their own. Stops at the first thing that is wrong.
+## The functions of inst/octave beside Octave's own, and factors with memory of their own. Stops at the first thing that
+## is wrong.
 1;
 function same (X, Y, eps)
   assert (norm (X - Y, 1) <= 100 * eps * norm (Y, 1));

@@ -118,9 +118,10 @@ run_file <- function(file, gpu) {
       report(file, way, run[[bad$block]], bad)
     }
   })[["elapsed"]]
-  reasons <- if (length(skipped)) sprintf(", %d left out (%s)", length(skipped), paste(unique(skipped), collapse = "; "))
-  cat(sprintf("%s  %s: %d blocks, pasted and by source(), %.0f s%s\n", if (failed) "FAIL" else "ok  ", file, length(run),
-              seconds, paste0(reasons, "")))
+  reasons <- if (length(skipped)) sprintf(", %d left out (%s)", length(skipped),
+                                          paste(unique(skipped), collapse = "; "))
+  cat(sprintf("%s  %s: %d blocks, pasted and by source(), %.0f s%s\n",
+              if (failed) "FAIL" else "ok  ", file, length(run), seconds, paste0(reasons, "")))
   c(passed, failed, length(skipped))
 }
 
@@ -131,7 +132,8 @@ if (!length(files)) stop("usage: Rscript tools/paste_blocks.R README.md vignette
 Sys.setenv(R_LIBS = paste(.libPaths(), collapse = .Platform$path.sep))
 gpu <- gpucholmod::gpu_info(memory = FALSE)$usable
 # Without a GPU, which they would share, files run side by side.
-counts <- parallel::mclapply(files, run_file, gpu, mc.cores = if (gpu) 1L else parallel::detectCores(), mc.preschedule = FALSE)
+counts <- parallel::mclapply(files, run_file, gpu, mc.cores = if (gpu) 1L else parallel::detectCores(),
+                             mc.preschedule = FALSE)
 if (!all(vapply(counts, is.integer, NA))) stop("a file has not been run to its end", call. = FALSE)
 sums <- Reduce(`+`, counts)
 cat(sprintf("%d passed, %d failed, %d skipped\n", sums[[1L]], sums[[2L]], sums[[3L]]))

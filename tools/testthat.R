@@ -1,5 +1,6 @@
-# Runs the tests of the installed package, and writes "passed failed skipped" (test_that blocks) to a file. On a machine without a GPU files run
-# side by side, a process for each, as many at once as there are cores; a GPU they would share, and some look at how much of its memory is free.
+# Runs the tests of the installed package, and writes "passed failed skipped" (test_that blocks) to a file. On a machine
+# without a GPU files run side by side, a process for each, as many at once as there are cores; a GPU they would share,
+# and some look at how much of its memory is free.
 #
 #   Rscript tools/testthat.R COUNTS_FILE [PATTERN]
 #
@@ -8,7 +9,8 @@
 library(testthat)
 
 # The package is loaded by those that test it: what it has found out about the machine does not go to forked processes.
-has_gpu <- system2(file.path(R.home("bin"), "Rscript"), c("-e", shQuote("quit(status = as.integer(gpucholmod::gpu_info(memory = FALSE)$usable))"))) == 1L
+has_gpu <- system2(file.path(R.home("bin"), "Rscript"),
+                   c("-e", shQuote("quit(status = as.integer(gpucholmod::gpu_info(memory = FALSE)$usable))"))) == 1L
 
 run <- function(test, where) {
   library(gpucholmod)

@@ -39,13 +39,15 @@ from_R <- function(n, k) {
   V <- array(stats::rnorm(n * k * b) / 10, c(n, k, b))
   f <- chol_batch(R, "cpu")
   control <- cholupdate_control(threads = 1)
-  data.frame(n, k, plus_0 = least(function() R + 0, b), array = least(function() cholupdate_batch(R, V, control = control, backend = "cpu"), b),
-             array_2 = least(function() cholupdate_batch(R, V, backend = "cpu", control = cholupdate_control(threads = 2)), b),
+  data.frame(n, k, plus_0 = least(function() R + 0, b),
+             array = least(function() cholupdate_batch(R, V, control = control, backend = "cpu"), b),
+             array_2 = least(function() cholupdate_batch(R, V, backend = "cpu",
+                                                         control = cholupdate_control(threads = 2)), b),
              in_place = least(function() cholupdate_batch(f, V, in_place = TRUE, control = control), b))
 }
 
-# On a GPU: milliseconds of the device for a batch of b, the median of nine, and how often that is what reading and writing the triangles takes,
-# at the rate at which a plain kernel reads and writes the triangle of a large factor.
+# On a GPU: milliseconds of the device for a batch of b, the median of nine, and how often that is what reading and
+# writing the triangles takes, at the rate at which a plain kernel reads and writes the triangle of a large factor.
 on_gpu <- function(n, k, b, precision, rate) {
   set.seed(n)
   one <- chol(crossprod(matrix(stats::rnorm(2 * n^2), 2 * n)) / n)
@@ -59,8 +61,8 @@ on_gpu <- function(n, k, b, precision, rate) {
   took <- apply(times, 1L, stats::median)
   error <- max(abs(crossprod(f[[b]]) - crossprod(one))) / max(crossprod(one))
   free(f)
-  data.frame(n, k, b, precision, update = 1e3 * took[[1L]], downdate = 1e3 * took[[2L]], times_sweep = took[[1L]] / least,
-             times_sweep_down = took[[2L]] / least, error)
+  data.frame(n, k, b, precision, update = 1e3 * took[[1L]], downdate = 1e3 * took[[2L]],
+             times_sweep = took[[1L]] / least, times_sweep_down = took[[2L]] / least, error)
 }
 sweep_rate <- function(n = 12000L) {
   f <- chol_factor(diag(n), "cuda")
@@ -75,8 +77,10 @@ if (gpu_info()$usable) {
                       precision = "double")
   cases <- rbind(cases, transform(cases[c(2, 8), ], precision = "single"))
   cases$b <- pmax(1, floor(cases$b * as.numeric(megabytes) / 36))
-  there <- do.call(rbind, lapply(seq_len(nrow(cases)), function(i) do.call(on_gpu, c(as.list(cases[i, ]), rate = rate))))
-  cat(sprintf("On %s, in place, ms of the device; a sweep reads and writes %.2f TB/s:\n", gpu_info()$devices$name[[1L]], rate / 1e12))
+  there <- do.call(rbind, lapply(seq_len(nrow(cases)),
+                                 function(i) do.call(on_gpu, c(as.list(cases[i, ]), rate = rate))))
+  cat(sprintf("On %s, in place, ms of the device; a sweep reads and writes %.2f TB/s:\n",
+              gpu_info()$devices$name[[1L]], rate / 1e12))
   print(there, row.names = FALSE, digits = 3)
 }
 if (option("gpu-only", "no") == "yes") quit()
@@ -92,7 +96,9 @@ rate <- function(name, n, k) {
   at <- figures$name == name & figures$threads == 1 & figures$n == n & figures$k == k
   n * (n + 1) / 2 * k / figures$update[at] / 1e3
 }
-cat(sprintf("\nElements times k per nanosecond, k = 8, updates: %.1f in a batch at n = 100, %.1f unbatched at n = 1024\n", rate("batch", 100, 8),
-            rate("unbatched", 1024, 8)))
+cat(sprintf(
+  "\nElements times k per nanosecond, k = 8, updates: %.1f in a batch at n = 100, %.1f unbatched at n = 1024\n",
+  rate("batch", 100, 8), rate("unbatched", 1024, 8)
+))
 cat("\nFrom R, microseconds a member:\n")
 print(calls, row.names = FALSE, digits = 3)

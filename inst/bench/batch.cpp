@@ -26,7 +26,8 @@ struct Problem {
     std::normal_distribution<> normal;
     for (std::size_t m = 0; m < b; ++m)
       for (int i = 0; i < n; ++i)
-        for (int j = i; j < n; ++j) R[m * n * n + j + std::size_t(i) * n] = i == j ? 2 + std::abs(normal(bits)) : normal(bits) / std::sqrt(n);
+        for (int j = i; j < n; ++j)
+          R[m * n * n + j + std::size_t(i) * n] = i == j ? 2 + std::abs(normal(bits)) : normal(bits) / std::sqrt(n);
     for (double& v : V) v = 0.1 * normal(bits) / std::sqrt(n);
   }
 };
@@ -43,11 +44,13 @@ void measure(const char* name, int threads, const Problem& p, double budget, F&&
       least[i] = std::min(least[i], now() - t);
     }
   } while (now() - start < budget);
-  std::printf("%s;%d;%d;%d;%.4g;%.4g\n", name, threads, p.n, p.k, 1e6 * least[0] / double(p.b), 1e6 * least[1] / double(p.b));
+  std::printf("%s;%d;%d;%d;%.4g;%.4g\n", name, threads, p.n, p.k, 1e6 * least[0] / double(p.b),
+              1e6 * least[1] / double(p.b));
   std::fflush(stdout);
 }
 
-const int sizes[][2] = {{10, 1}, {30, 1}, {100, 1}, {200, 1}, {10, 2}, {30, 2}, {100, 2}, {200, 2}, {30, 8}, {100, 8}, {200, 8}, {400, 1}, {400, 8}};
+const int sizes[][2] = {{10, 1},  {30, 1}, {100, 1}, {200, 1}, {10, 2},  {30, 2}, {100, 2},
+                        {200, 2}, {30, 8}, {100, 8}, {200, 8}, {400, 1}, {400, 8}};
 
 }  // namespace
 
@@ -102,7 +105,8 @@ int main(int, char** argv) {
   Problem p(1024, k, 0);  // one, by the unbatched core
   const MatrixView<double> R{p.R.data(), p.n, p.n, p.n};
   measure("unbatched", 1, p, budget, [&](double sigma) {
-    cpu::BlockedSweep<double>({p.V.data(), p.n, k, p.n}, sigma < 0 ? k : 0, 1, Uplo::lower, cpu::resolve(instructions), 1)
+    cpu::BlockedSweep<double>({p.V.data(), p.n, k, p.n}, sigma < 0 ? k : 0, 1, Uplo::lower, cpu::resolve(instructions),
+                              1)
         .advance({R.data, p.n, p.n, p.n}, R, false, nothing);
   });
 }

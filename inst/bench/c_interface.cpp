@@ -1,5 +1,5 @@
-// What a modification by one column takes through inst/include/gpucholmod.h, in cache and by one thread, beside Eigen's rankUpdate, which checks
-// nothing:
+// What a modification by one column takes through inst/include/gpucholmod.h, in cache and by one thread, beside Eigen's
+// rankUpdate, which checks nothing:
 //
 //   make -f tools/library.mk bench [ARGS="SECONDS MOST"]
 //
@@ -124,7 +124,8 @@ int main(int argc, char** argv) {
       Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(M, v, sign);
     });
     std::printf("n = %-5d", n);
-    for (const Least& t : {lower, trusted, upper, of_factor, eigen}) std::printf("  %7.3g / %-7.3g", t.update, t.downdate);
+    for (const Least& t : {lower, trusted, upper, of_factor, eigen})
+      std::printf("  %7.3g / %-7.3g", t.update, t.downdate);
     std::puts("");
   }
   std::puts("first number in           row 1               row n / 2 + 1      row n");

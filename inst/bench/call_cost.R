@@ -1,5 +1,5 @@
-# What a call of cholupdate_gpu() costs beside the work: microseconds of calls for small factors (k = 1, one thread), with
-# where they go.
+# What a call of cholupdate_gpu() costs beside the work: microseconds of calls for small factors (k = 1, one thread),
+# with where they go.
 #
 #   Rscript inst/bench/call_cost.R [--most=1000] [--seconds=0.05] [--out=FILE]
 #
@@ -8,7 +8,8 @@
 # mgcv::cholup(), where that package is installed. Each is the least of nine means of as many calls as take --seconds,
 # in a loop of compiled code. The second table has the steps of a call for n = 20. Then calls for a factor with memory
 # of its own, in place, by the wall clock: on the CPU, and where there is a GPU there; "core" is what the modification
-# took, on a GPU by its clock; "z" is a call with a right-hand side. --out writes the first (stored_measurements(), in microseconds).
+# took, on a GPU by its clock; "z" is a call with a right-hand side. --out writes the first (stored_measurements(), in
+# microseconds).
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 

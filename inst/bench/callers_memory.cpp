@@ -1,9 +1,11 @@
-// Factors in the memory of a GPU that is the caller's, modified by the C interface: whole calls, beside those of a handle on the same GPU.
+// Factors in the memory of a GPU that is the caller's, modified by the C interface: whole calls, beside those of a
+// handle on the same GPU.
 //
 //   make -C tests/core measure-callers-memory && tests/core/build/plain/measure_callers_memory [--repeats=21] [n:k...]
 //
-// R (n x n, double): ones on the diagonal, noise of standard deviation 0.3 / sqrt(n) in the triangle. V normal / sqrt(n); VV' is added and taken off in
-// turn. Times are medians in ms, by the host's clock, of calls that begin with nothing queued.
+// R (n x n, double): ones on the diagonal, noise of standard deviation 0.3 / sqrt(n) in the triangle. V
+// normal / sqrt(n); VV' is added and taken off in turn. Times are medians in ms, by the host's clock, of calls that
+// begin with nothing queued.
 //
 //   host      a handle, V in the host's memory
 //   gpu       a handle, V on the GPU

@@ -33,14 +33,16 @@ if (nzchar(option("hyhound", ""))) {
   made <- file.path(scratch, c("hyhound", "guanaqo"))
   for (folder in made) dir.create(folder, showWarnings = FALSE)
   writeLines(c("#pragma once", "namespace hyhound { using real_t = double; using index_t = long long; }",
-               "#define HYHOUND_HAVE_TWO_512_FMA_UNITS 0", "#define HYHOUND_VERIFY_ASSUMPTIONS 0", "#define HYHOUND_WITH_OCP 0",
-               "#define HYHOUND_WITH_DOUBLE 1", "#define HYHOUND_WITH_FLOAT 0"), file.path(made[[1L]], "config.hpp"))
+               "#define HYHOUND_HAVE_TWO_512_FMA_UNITS 0", "#define HYHOUND_VERIFY_ASSUMPTIONS 0",
+               "#define HYHOUND_WITH_OCP 0", "#define HYHOUND_WITH_DOUBLE 1", "#define HYHOUND_WITH_FLOAT 0"),
+             file.path(made[[1L]], "config.hpp"))
   writeLines("#define HYHOUND_EXPORT", file.path(made[[1L]], "export.h"))
   writeLines("#define GUANAQO_EXPORT", file.path(made[[2L]], "export.h"))
   folders <- c(scratch, file.path(option("hyhound", ""), "src", c("hyhound", "util"), "include"),
                file.path(option("guanaqo", ""), "src", "include"))
   includes <- paste0("-I", shQuote(folders), collapse = " ")
-  program <- compiled(core, "hyhound", paste("clang++-19 -std=gnu++23 -O3", march, "-DNDEBUG -DOF_HYHOUND -w", includes))
+  program <- compiled(core, "hyhound",
+                      paste("clang++-19 -std=gnu++23 -O3", march, "-DNDEBUG -DOF_HYHOUND -w", includes))
   figures <- rbind(figures, measured(program))
 } else {
   cat("hyhound: not given\n")
@@ -52,11 +54,14 @@ us <- function(name, what, n, k) {
   x <- figures$microseconds[figures$name == name & figures$what == what & figures$n == n & figures$k == k]
   if (length(x)) format(signif(x, 3)) else "-"
 }
-pair <- function(name, what, n, k) paste(us(name, paste0(what, "update"), n, k), "/", us(name, paste0(what, "downdate"), n, k))
-cat(sprintf("\nMicroseconds, update / downdate; %s, one thread\n\n| n | k | upper | lower | Eigen | hyhound |\n|---|---|---|---|---|---|\n", best))
+pair <- function(name, what, n, k)
+  paste(us(name, paste0(what, "update"), n, k), "/", us(name, paste0(what, "downdate"), n, k))
+cat(sprintf(paste0("\nMicroseconds, update / downdate; %s, one thread\n\n",
+                   "| n | k | upper | lower | Eigen | hyhound |\n|---|---|---|---|---|---|\n"), best))
 for (k in unique(figures$k)) {
   for (n in unique(figures$n)) {
-    cat("|", paste(c(n, k, pair(best, "upper, ", n, k), pair(best, "lower, ", n, k), pair("Eigen", "", n, k), pair("hyhound", "", n, k)),
+    cat("|", paste(c(n, k, pair(best, "upper, ", n, k), pair(best, "lower, ", n, k),
+                     pair("Eigen", "", n, k), pair("hyhound", "", n, k)),
                    collapse = " | "), "|\n")
   }
 }

@@ -36,7 +36,8 @@ struct Problem {
     std::normal_distribution<> normal;
     for (int j = 0; j < n; ++j)
       for (int i = 0; i <= j; ++i)
-        R[upper ? i + std::size_t(j) * n : j + std::size_t(i) * n] = T(i == j ? 2 + std::abs(normal(bits)) : normal(bits) / std::sqrt(n));
+        R[upper ? i + std::size_t(j) * n : j + std::size_t(i) * n] =
+            T(i == j ? 2 + std::abs(normal(bits)) : normal(bits) / std::sqrt(n));
     for (T& v : V) v = T(0.1 * normal(bits) / std::sqrt(n));
   }
 };
@@ -48,7 +49,8 @@ void tell(const char* name, const std::string& what, int n, int k, double second
 
 /// The least mean time of update() and of downdate().
 template <class Update, class Downdate>
-void measure(const char* name, const std::string& what, int n, int k, double budget, Update&& update, Downdate&& downdate) {
+void measure(const char* name, const std::string& what, int n, int k, double budget, Update&& update,
+             Downdate&& downdate) {
   for (int i = 0; i < 3; ++i) update(), downdate();
   double start = now();
   update(), downdate();
@@ -110,7 +112,8 @@ void by_blocks(const char* name, int n, int k, int padding, int behind, double b
     for (int q = 0; q < k; ++q) std::copy_n(p.V.data() + q * n, n, W.data() + q * (n + padding));
     View L{{.data = p.R, .rows = n, .cols = n, .outer_stride = n}},
         A{{.data = W.data(), .rows = n, .cols = k, .outer_stride = n + padding}};
-    hyhound::update_cholesky<double, hyhound::Config<double>{.block_size_r = rows, .block_size_s = columns}>(L, A, sign);
+    hyhound::update_cholesky<double, hyhound::Config<double>{.block_size_r = rows, .block_size_s = columns}>(L, A,
+                                                                                                             sign);
   };
   measure(name, "", n, k, budget, [&] { call(hyhound::Update{}); }, [&] { call(hyhound::Downdate{}); });
 }

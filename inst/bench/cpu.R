@@ -3,22 +3,22 @@
 #   Rscript cpu.R [--most=4096] [--repeats=] [--threads=2] [--out=cpu.csv]
 #
 # Opponents: Eigen's rankUpdate (from RcppEigen, compiled with -O3 -march=native), qrupdate's dch1up and dch1dn
-# (libqrupdate-dev), both once for each column of V; mgcv::cholup; chol(A + VV') in R; and, as ceilings, dgemm of R's BLAS,
-# and a loop that reads and writes the triangle. What is not installed is left out, and said so. Each of them runs in a
-# process of its own, with one thread in BLAS, but for chol(), which has what BLAS takes.
+# (libqrupdate-dev), both once for each column of V; mgcv::cholup; chol(A + VV') in R; and, as ceilings, dgemm of R's
+# BLAS, and a loop that reads and writes the triangle. What is not installed is left out, and said so. Each of them runs
+# in a process of its own, with one thread in BLAS, but for chol(), which has what BLAS takes.
 #
 # Matrices: random, n up to --most, V dense; double precision unless said otherwise. Times: medians of 3 to 501 calls,
 # of --repeats at most, in milliseconds, of
 #   in place  the modification alone, in memory that is there, in huge pages: last_cholupdate()$seconds of
-#             cholupdate_overwrite(), which adds V and takes it off in turn, and the opponents' own loops; copies are not
-#             part of it
+#             cholupdate_overwrite(), which adds V and takes it off in turn, and the opponents' own loops; copies are
+#             not part of it
 #   call      whole R calls, from an ordinary matrix to an ordinary matrix, gc() before each
 # Every result is checked: with two random vectors x, all norms being 2-norms,
 #
 #   ||R~'(R~x) - (R'(Rx) + sigma V(V'x))|| / ((n + k) eps (||R'(Rx)|| + ||V(V'x)||)) < 1
 #
-# or the script stops. The last lines are markdown tables. --out writes the figures behind them (stored_measurements()), in ms,
-# and "dgemm" in GF/s.
+# or the script stops. The last lines are markdown tables. --out writes the figures behind them (stored_measurements()),
+# in ms, and "dgemm" in GF/s.
 
 option <- function(name, default) {
   given <- grep(paste0("^--", name, "="), commandArgs(TRUE), value = TRUE)
@@ -211,7 +211,8 @@ for (name in names(contenders)) {
   status <- attr(lines, "status")
   if (!is.null(status)) stop(sprintf("%s: failed", name), "\n", paste(lines, collapse = "\n"))
   found <- sub("^@ ", "", grep("^@ ", lines, value = TRUE))
-  if (any(found == "absent")) cat(sprintf("%s: something is not there (a package, a library, or vector instructions)\n", name))
+  if (any(found == "absent"))
+    cat(sprintf("%s: something is not there (a package, a library, or vector instructions)\n", name))
   fields <- strsplit(found[found != "absent"], ";")
   if (length(fields)) {
     figures <- rbind(figures, data.frame(
@@ -236,7 +237,8 @@ line <- function(...) cat("|", paste(c(...), collapse = " | "), "|\n")
 rule <- function(count) line(rep("---", count))
 
 dgemm <- ms("ceilings", "dgemm", 0, 0)
-model <- if (file.exists("/proc/cpuinfo")) sub(".*: ", "", grep("^model name", readLines("/proc/cpuinfo"), value = TRUE)[1L])
+model <- if (file.exists("/proc/cpuinfo"))
+  sub(".*: ", "", grep("^model name", readLines("/proc/cpuinfo"), value = TRUE)[1L])
 cat(sprintf("\n%s; %s; BLAS %s, one thread: dgemm %.1f GF/s\n\n", model, R.version.string,
             basename(dirname(extSoftVersion()[["BLAS"]])), dgemm))
 
@@ -269,6 +271,7 @@ rule(7)
 for (case in call_cases) {
   n <- case[[1L]]
   k <- case[[2L]]
-  line(format(n, big.mark = ","), k, show(ms("this package", "call", n, k)), show(ms("this package", "call, threads", n, k)),
-       show(ms("this package", "R + 0", n, k)), show(ms("mgcv", "call", n, k)), show(ms("chol", "call", n, k)))
+  line(format(n, big.mark = ","), k, show(ms("this package", "call", n, k)),
+       show(ms("this package", "call, threads", n, k)), show(ms("this package", "R + 0", n, k)),
+       show(ms("mgcv", "call", n, k)), show(ms("chol", "call", n, k)))
 }

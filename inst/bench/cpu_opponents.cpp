@@ -60,7 +60,8 @@ class Square {
 
 // Eigen's LLT::rankUpdate on a lower factor, once for each column of V.
 // [[Rcpp::export]]
-Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen::MatrixXd> V, double sigma, int repeats) {
+Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen::MatrixXd> V, double sigma,
+                    int repeats) {
   const Eigen::MatrixXd L = R.transpose();
   Square memory(int(L.rows()));
   Eigen::Map<Eigen::MatrixXd> work(memory.data(), L.rows(), L.cols());
@@ -68,8 +69,9 @@ Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen:
     for (int q = 0; q < V.cols(); ++q)
       Eigen::internal::llt_inplace<double, Eigen::Lower>::rankUpdate(work, Eigen::VectorXd(V.col(q)), sigma);
   });
-  return Rcpp::List::create(Rcpp::_["seconds"] = seconds,
-                            Rcpp::_["R"] = Eigen::MatrixXd(work.triangularView<Eigen::Lower>().toDenseMatrix().transpose()));
+  return Rcpp::List::create(
+      Rcpp::_["seconds"] = seconds,
+      Rcpp::_["R"] = Eigen::MatrixXd(work.triangularView<Eigen::Lower>().toDenseMatrix().transpose()));
 }
 
 // qrupdate's dch1up and dch1dn, once for each column of V. NULL where the library was not there.

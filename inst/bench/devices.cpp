@@ -1,16 +1,21 @@
-// One factor on one GPU and on several of a machine, in double precision: device times of modifications, beside what reading and writing the
-// triangle takes. No memory of the host is needed for it, so n may be as large as the GPUs have room for.
+// One factor on one GPU and on several of a machine, in double precision: device times of modifications, beside what
+// reading and writing the triangle takes. No memory of the host is needed for it, so n may be as large as the GPUs have
+// room for.
 //
-//   make -C tests/core measure-devices && tests/core/build/plain/measure_devices [--repeats=5] [--same] [n:k,k,...:count,count,...]...
+//   make -C tests/core measure-devices &&
+//     tests/core/build/plain/measure_devices [--repeats=5] [--same] [n:k,k,...:count,count,...]...
 //
-// R (n x n): ones on the diagonal, uniform noise of standard deviation 0.3 / sqrt(n) above it, from 16 million numbers that are drawn and come
-// again and again, each column from elsewhere. V normal / sqrt(n). VV' is added, as a new factor, in place, and in place where no memory is
-// allowed for a second factor, and taken off again in place. Times are by events: medians, after one call that does not count. What finds
-// no memory is left out, and said so. --same: the first GPU takes the place of all; such times say what is lost, not what is gained.
+// R (n x n): ones on the diagonal, uniform noise of standard deviation 0.3 / sqrt(n) above it, from 16 million numbers
+// that are drawn and come again and again, each column from elsewhere. V normal / sqrt(n). VV' is added, as a new
+// factor, in place, and in place where no memory is allowed for a second factor, and taken off again in place. Times
+// are by events: medians, after one call that does not count. What finds no memory is left out, and said so. --same:
+// the first GPU takes the place of all; such times say what is lost, not what is gained.
 //
-//   sweep   ms to read and write each GPU's share: of the triangle of n = 16,384 on the first GPU alone, by 8 n^2 / count bytes
+//   sweep   ms to read and write each GPU's share: of the triangle of n = 16,384 on the first GPU alone,
+//           by 8 n^2 / count bytes
 //   gpus    that took part
-//   eps     max |R~'R~x - R'Rx - sigma VV'x| / (u (|R'Rx| + |VV'x|)), u = 2^-52, over vectors x of random signs, 2-norms
+//   eps     max |R~'R~x - R'Rx - sigma VV'x| / (u (|R'Rx| + |VV'x|)), u = 2^-52, over vectors x of random signs,
+//           2-norms
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -136,11 +141,12 @@ class Change {
 
 double sweep_of_16384 = 0;
 
-void show(const char* what, index_t n, index_t k, int count, std::vector<double> seconds, const Work& work, double eps) {
+void show(const char* what, index_t n, index_t k, int count, std::vector<double> seconds, const Work& work,
+          double eps) {
   std::sort(seconds.begin(), seconds.end());
   const double sweep = sweep_of_16384 * std::pow(double(n) / 16384, 2) / count, median = seconds[seconds.size() / 2];
-  std::printf("%7ld %3ld %2d  %-32s %9.3f ms  least %9.3f  sweep %8.3f  %5.2f sweeps  %d gpus  %s  %.2g eps\n", long(n), long(k), count, what, 1e3 * median,
-              1e3 * seconds[0], 1e3 * sweep, median / sweep, work.device_ranks,
+  std::printf("%7ld %3ld %2d  %-32s %9.3f ms  least %9.3f  sweep %8.3f  %5.2f sweeps  %d gpus  %s  %.2g eps\n", long(n),
+              long(k), count, what, 1e3 * median, 1e3 * seconds[0], 1e3 * sweep, median / sweep, work.device_ranks,
               work.launch == Launch::persistent ? "persistent" : "stepwise", eps);
   std::fflush(stdout);
 }
@@ -215,7 +221,8 @@ int main(int argc, char** argv) {
   }
   if (cases.empty()) cases = {"16384:1,16,64:1,2", "32768:1,16,64:1,2", "65536:1,16:1,2"};
   try {
-    for (const cuda::Device& device : cuda::status(true).devices) std::printf("GPU %d: %s, %.1f GB free\n", device.id, device.name.c_str(), device.memory_free / 1e9);
+    for (const cuda::Device& device : cuda::status(true).devices)
+      std::printf("GPU %d: %s, %.1f GB free\n", device.id, device.name.c_str(), device.memory_free / 1e9);
     {
       const auto F = cuda::upload(Noise(16384), 16384, Precision::double_, 0, ids(1), no_poll);
       sweep_of_16384 = F->sweep_seconds(7);

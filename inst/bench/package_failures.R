@@ -1,5 +1,6 @@
-# What a caller gets where it cannot be done: the cases, who is tried on them, and how a value is judged. Read by packages.R,
-# which says what is told of each, and has have(), has_gpu, ratio(), sparse(), sparse_factor(), triangle() and `script`.
+# What a caller gets where it cannot be done: the cases, who is tried on them, and how a value is judged. Read by
+# packages.R, which says what is told of each, and has have(), has_gpu, ratio(), sparse(), sparse_factor(), triangle()
+# and `script`.
 
 small_n <- 50L
 lower_case <- "a lower factor, and nothing that says so"

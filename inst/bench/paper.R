@@ -4,9 +4,9 @@
 #                   [--longest=20] [--out=paper.csv] [--plots=paper] [--compare=paper-h200]
 #
 # Everything but --out, --plots and --compare is an argument of bench_paper(); ?bench_paper has the procedure. Seconds;
-# every time counts only if its result passes the residual test. --out saves each measurement as soon as it is made; called
-# again with the same file, what is there is not measured again. --plots draws paper-time, paper-error and paper-floor, as
-# PNG, or as PDF where R's PNG device does not work. --compare sets the times beside others: what
+# every time counts only if its result passes the residual test. --out saves each measurement as soon as it is made;
+# called again with the same file, what is there is not measured again. --plots draws paper-time, paper-error and
+# paper-floor, as PNG, or as PDF where R's PNG device does not work. --compare sets the times beside others: what
 # stored_measurements() takes, a name or a file. Without a GPU the CPU's methods are measured alone.
 
 library(gpucholmod)

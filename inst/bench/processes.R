@@ -3,11 +3,11 @@
 #   mpirun -np 2 Rscript processes.R [--n=4096] [--k=16] [--repeats=7] [--threads=1] [--cuda]
 #   Rscript processes.R --alone [--threads=2] [--cuda]
 #
-# R (n x n, double precision): ones on the diagonal, normal noise of standard deviation 0.3 / sqrt(n) above it; V (n x k) and
-# right-hand sides are normal. `ms`: the least of `repeats` calls, by the wall clock of process 0, all that a call does included;
-# "sweep" is what last_cholupdate() says of the update in place, without what comes before and after it. --alone: the same calls for
-# chol_factor() in ordinary memory, without MPI. threads: of each process; without, its share of the cores, and 2 alone. --cuda:
-# each on a GPU. At the end
+# R (n x n, double precision): ones on the diagonal, normal noise of standard deviation 0.3 / sqrt(n) above it; V
+# (n x k) and right-hand sides are normal. `ms`: the least of `repeats` calls, by the wall clock of process 0, all that
+# a call does included; "sweep" is what last_cholupdate() says of the update in place, without what comes before and
+# after it. --alone: the same calls for chol_factor() in ordinary memory, without MPI. threads: of each process;
+# without, its share of the cores, and 2 alone. --cuda: each on a GPU. At the end
 #
 #   ratio   max |R~'R~x - R'Rx - VV'x|_1 / ((n + k) eps (|R'R|_1 + |VV'|_1)) for random signs x; must be below 30
 
@@ -60,7 +60,8 @@ least <- function(call, copied = FALSE, times = repeats) {
 times <- c(
   "update in place" = least(function(g) cholupdate_gpu(g, V, in_place = TRUE), TRUE),
   "sweep" = sweep,
-  "downdate in place" = least(function(g) cholupdate_gpu(cholupdate_gpu(g, V, in_place = TRUE), V, downdate = TRUE, in_place = TRUE), TRUE),
+  "downdate in place" = least(function(g) cholupdate_gpu(cholupdate_gpu(g, V, in_place = TRUE), V, downdate = TRUE,
+                                                         in_place = TRUE), TRUE),
   "update, new" = least(function(g) cholupdate_gpu(g, V)),
   "update, new, 8 right-hand sides z" = least(function(g) cholupdate_gpu(g, V, z = z, y = matrix(0, k, 8))$R),
   "insertion of k in the middle" = least(function(g) cholinsert_gpu(g, X, at = come[[1L]])),
@@ -75,8 +76,10 @@ times[["downdate in place"]] <- times[["downdate in place"]] - times[["update in
 
 made <- as.matrix(updated)
 if (first) {
-  how <- if (alone) paste("one process without MPI, threads:", getOption("gpucholmod.threads")) else paste("processes:", process_info()$processes)
-  cat(sprintf("n = %d, k = %d, %s, %s, gpucholmod %s, %s\n", n, k, backend, how, utils::packageVersion("gpucholmod"), Sys.Date()))
+  how <- if (alone) paste("one process without MPI, threads:", getOption("gpucholmod.threads")) else
+    paste("processes:", process_info()$processes)
+  cat(sprintf("n = %d, k = %d, %s, %s, gpucholmod %s, %s\n",
+              n, k, backend, how, utils::packageVersion("gpucholmod"), Sys.Date()))
   cat(sprintf("%-36s %9.2f ms\n", names(times), times), sep = "")
   x <- matrix(sample(c(-1, 1), 4 * n, TRUE), n)
   product <- function(R, x) crossprod(R, R %*% x)

@@ -3,12 +3,13 @@
 #   Rscript inst/bench/reshape.R [--backend=cpu|cuda] [--size=5000] [--grow=2000] [--repeats=5] [--warming=0.5]
 #                                [--out=FILE]
 #
-# A factor of chol_factor(R, backend) with room for what comes, changed in place; 16 rows and columns, in the middle or scattered. Medians of
-# the repeats, by the wall clock. `chol`: chol() of the new matrix, or, on a GPU, cuSOLVER's factorisation of one that is there, by events;
-# `trsm`: one forward substitution with as many right-hand sides, by backsolve() or on the GPU by solve_forward(), which appending cannot be
-# quicker than. Every factor that is timed is looked at: ||R'R x - A x|| below 1e-12 ||A|| ||x||, x random. Last, in ordinary memory, a Gaussian
-# process that grows from 50 points one by one, its log-likelihood and the mean at a new point after each, and the same with chol() each time, of
-# which every 50th is timed.
+# A factor of chol_factor(R, backend) with room for what comes, changed in place; 16 rows and columns, in the middle or
+# scattered. Medians of the repeats, by the wall clock. `chol`: chol() of the new matrix, or, on a GPU, cuSOLVER's
+# factorisation of one that is there, by events; `trsm`: one forward substitution with as many right-hand sides, by
+# backsolve() or on the GPU by solve_forward(), which appending cannot be quicker than. Every factor that is timed is
+# looked at: ||R'R x - A x|| below 1e-12 ||A|| ||x||, x random. Last, in ordinary memory, a Gaussian process that grows
+# from 50 points one by one, its log-likelihood and the mean at a new point after each, and the same with chol() each
+# time, of which every 50th is timed.
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -65,11 +66,15 @@ for (p in c(1, 16)) {
   X <- A[seq_len(n + p), n + seq_len(p)]
   B <- A[keep, n + seq_len(p), drop = FALSE]
   small <- R[keep, keep]
-  add(sprintf("trsm, %d", p), time(function() if (backend == "cpu") backsolve(small, B, transpose = TRUE) else solve_forward(f, B)))
+  add(sprintf("trsm, %d", p), time(function()
+    if (backend == "cpu") backsolve(small, B, transpose = TRUE) else solve_forward(f, B)))
   rm(small)
-  add(sprintf("append %d", p), time(function() cholinsert_gpu(f, X, in_place = TRUE), function() choldelete_gpu(f, n + seq_len(p), in_place = TRUE)))
-  add(sprintf("delete the last %d", p), time(function() choldelete_gpu(f, n - p + seq_len(p), in_place = TRUE),
-                                             function() cholinsert_gpu(f, A[keep, n - p + seq_len(p)], in_place = TRUE)))
+  add(sprintf("append %d", p), time(function() cholinsert_gpu(f, X, in_place = TRUE),
+                                    function() choldelete_gpu(f, n + seq_len(p), in_place = TRUE)))
+  add(sprintf("delete the last %d", p), time(
+    function() choldelete_gpu(f, n - p + seq_len(p), in_place = TRUE),
+    function() cholinsert_gpu(f, A[keep, n - p + seq_len(p)], in_place = TRUE)
+  ))
   middle <- n %/% 2 + seq_len(p)
   Y <- A[keep, middle]
   add(sprintf("delete %d in the middle", p), time(function() choldelete_gpu(f, middle, in_place = TRUE),
@@ -89,8 +94,10 @@ add("delete 16 scattered in place", time(function() choldelete_gpu(back, scatter
   free(back)
   back <<- copy_factor(f)
 }))
-add("shift from the middle to the end", time(function() cholshift_gpu(f, n %/% 2, n, in_place = TRUE), function() cholshift_gpu(f, n, n %/% 2, in_place = TRUE)))
-add("shift from the end to the middle", time(function() cholshift_gpu(f, n, n %/% 2, in_place = TRUE), function() cholshift_gpu(f, n %/% 2, n, in_place = TRUE)))
+add("shift from the middle to the end", time(function() cholshift_gpu(f, n %/% 2, n, in_place = TRUE),
+                                             function() cholshift_gpu(f, n, n %/% 2, in_place = TRUE)))
+add("shift from the end to the middle", time(function() cholshift_gpu(f, n, n %/% 2, in_place = TRUE),
+                                             function() cholshift_gpu(f, n %/% 2, n, in_place = TRUE)))
 look_at(f, seq_len(n))
 rm(f, back, R, A)
 

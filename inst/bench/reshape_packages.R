@@ -1,13 +1,16 @@
 # Rows and columns that come, go and move, beside Octave, whose functions are those of the library qrupdate, and chol().
 #
-#   Rscript inst/bench/reshape_packages.R [--sizes=100,500,1000,2000] [--rows=1,16] [--repeats=21] [--budget=3] [--out=FILE]
+#   Rscript inst/bench/reshape_packages.R [--sizes=100,500,1000,2000] [--rows=1,16] [--repeats=21] [--budget=3]
+#                                         [--out=FILE]
 #
-# Well-conditioned factors (family "ridge" of common.R), double precision. `what`: so many rows and columns come at the end or in the middle, go from the
-# middle or from anywhere (those that come next to each other in one call here, one after the other in Octave), or the one in the middle goes to the
-# end. `who`: an ordinary matrix, which is a new one every time, a factor of chol_factor(R, "cpu") in place, with room for what comes; cholinsert(),
-# choldelete(), cholshift() of Octave, as often as there are rows; and chol() of the matrix that results, which is there already. `seconds`: medians of at
-# most --repeats calls, at least 3, where they would take longer than --budget seconds in all; in place the factor is put back each time, which is not
-# timed. `ok`: ||R~'R~ x - A~ x|| < 1e-13 ||A~||_1 ||x||, x random.
+# Well-conditioned factors (family "ridge" of common.R), double precision. `what`: so many rows and columns come at the
+# end or in the middle, go from the middle or from anywhere (those that come next to each other in one call here, one
+# after the other in Octave), or the one in the middle goes to the end. `who`: an ordinary matrix, which is a new one
+# every time, a factor of chol_factor(R, "cpu") in place, with room for what comes; cholinsert(), choldelete(),
+# cholshift() of Octave, as often as there are rows; and chol() of the matrix that results, which is there already.
+# `seconds`: medians of at most --repeats calls, at least 3, where they would take longer than --budget seconds in all;
+# in place the factor is put back each time, which is not timed. `ok`: ||R~'R~ x - A~ x|| < 1e-13 ||A~||_1 ||x||, x
+# random.
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -82,7 +85,8 @@ for (n in sizes) {
       if (!is.null(X)) given$X <- X
       timed <- list(
         "matrix" = time_calls(function(x) change(R)),
-        "in place" = time_calls(function(f) change(f, in_place = TRUE), function() chol_factor(R, "cpu", capacity = n + p)),
+        "in place" = time_calls(function(f) change(f, in_place = TRUE),
+                                function() chol_factor(R, "cpu", capacity = n + p)),
         "Octave" = if (length(octave)) time_octave(step, given, nrow(target)),
         "chol()" = time_calls(function(x) chol(target))
       )
@@ -92,9 +96,11 @@ for (n in sizes) {
         S <- as.matrix(one$R)
         max(abs(crossprod(S, S %*% x) - target %*% x)) < 1e-13 * norm(target, "1") * max(abs(x))
       }, TRUE)
-      rows[[length(rows) + 1L]] <- data.frame(n = n, p = p, what = what, who = names(timed), seconds = vapply(timed, `[[`, 0, "seconds"), ok = ok,
+      rows[[length(rows) + 1L]] <- data.frame(n = n, p = p, what = what, who = names(timed),
+                                              seconds = vapply(timed, `[[`, 0, "seconds"), ok = ok,
                                               row.names = NULL)
-      cat(sprintf("n %5d, %2d, %-32s %s\n", n, p, what, paste(sprintf("%s %.3f", names(timed), 1000 * vapply(timed, `[[`, 0, "seconds")), collapse = "  ")))
+      cat(sprintf("n %5d, %2d, %-32s %s\n", n, p, what,
+                  paste(sprintf("%s %.3f", names(timed), 1000 * vapply(timed, `[[`, 0, "seconds")), collapse = "  ")))
     }
   }
 }
@@ -102,6 +108,7 @@ times <- do.call(rbind, rows)
 if (!all(times$ok)) print(times[!times$ok, ])
 about <- gpucholmod:::machine()
 if (length(octave)) {
-  about <- c(about, octave = sub("^GNU Octave, version", "GNU Octave", system2(octave[[1L]], "--version", stdout = TRUE)[[1L]]))
+  about <- c(about, octave = sub("^GNU Octave, version", "GNU Octave",
+                                 system2(octave[[1L]], "--version", stdout = TRUE)[[1L]]))
 }
 if (length(out)) save_measurements(times, out, "reshape_packages.R", about)

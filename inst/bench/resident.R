@@ -4,9 +4,9 @@
 #   Rscript resident.R [--families=ridge,paper,kernel,square] [--sizes=1000,5000,16384,32768] [--ranks=1,16,64]
 #                      [--precision=double,single] [--repeats=9] [--solve] [--out=resident.csv]
 #
-#   ridge    R: the identity, and uniform noise of standard deviation 0.3 / sqrt(n) above it; V normal / sqrt(n). A cheap
-#            stand-in for X'X / m of m = 11 n normal observations, or a ridge to that effect: its factor has the same
-#            deviation off the diagonal, and nearly the same condition, 3.4
+#   ridge    R: the identity, and uniform noise of standard deviation 0.3 / sqrt(n) above it; V normal / sqrt(n). A
+#            cheap stand-in for X'X / m of m = 11 n normal observations, or a ridge to that effect: its factor has the
+#            same deviation off the diagonal, and nearly the same condition, 3.4
 #   paper    A = B'B + I, B (n x n) and V uniform on [0, 1]: Walder (2010). Condition n^2 / 4
 #   kernel   A = exp(-d^2 / (2 * 0.1^2)) + 0.01 I, d: distances of n sorted uniform points; V normal. Condition 25 n
 #   square   A = X'X, X (n x n) normal / sqrt(n); V' is k more such rows. R by Bartlett's decomposition: the same
@@ -15,8 +15,8 @@
 # Above n = 20,000 only ridge by default. R is put on the GPU once; VV' is added, as a new factor, and taken off that
 # again: as a new factor, and in place, where it is found out first whether it can be done. Times are on the device, by
 # events, the factor and V being there: medians, after one call to warm up.
-#   steps      "guarded": the unscaled step where the guard allows it; "fallback": every block by Householder steps, as if
-#              the guard refused each (of the first family, k = 16)
+#   steps      "guarded": the unscaled step where the guard allows it; "fallback": every block by Householder steps, as
+#              if the guard refused each (of the first family, k = 16)
 #   sweeps     the time by that of a plain kernel that reads and writes the triangle
 #   potrf      time of cuSOLVER's factorisation, of the upper or the lower triangle, whichever is quicker; by the time
 #   fb, resc   blocks by Householder steps; blocks before which V was rescaled
@@ -26,8 +26,8 @@
 #
 # with the norms estimated from products on the GPU. A time whose ratio is not below 30 is FAILED, and does not count:
 # the exit status is then not zero. Nor does a downdate "not p.d." (reported as not positive definite), but in single
-# precision, where rounding may be the cause. --solve: the first family, A X = B for `ranks` right-hand sides, by the chain
-# and by cuBLAS, on the device, B being there; ratio: of solve(), max ||b - Ax||_1 / (n eps ||A||_1 ||x||_1). With
+# precision, where rounding may be the cause. --solve: the first family, A X = B for `ranks` right-hand sides, by the
+# chain and by cuBLAS, on the device, B being there; ratio: of solve(), max ||b - Ax||_1 / (n eps ||A||_1 ||x||_1). With
 # n = 32,768 this takes 12 GB on the host (kernel 20, paper 35) and 30 GB on the GPU. --out writes the measurements, in
 # seconds (stored_measurements()), after each family.
 
@@ -120,8 +120,8 @@ run_case <- function(f, V, steps, about) {
 }
 
 beside <- sprintf("%7s %6s %9s %8s", "sweeps", "potrf", "fb, resc", "ratio")
-heading <- sprintf("%-7s %6s %4s  %-6s  %-8s %8s | update ms %s | downd. ms %s |  in place  sweeps\n", "family", "n", "k",
-                   "prec.", "steps", "potrf ms", beside, beside)
+heading <- sprintf("%-7s %6s %4s  %-6s  %-8s %8s | update ms %s | downd. ms %s |  in place  sweeps\n",
+                   "family", "n", "k", "prec.", "steps", "potrf ms", beside, beside)
 milliseconds <- function(row) {
   if (row$ok) sprintf("%.3f", 1000 * row$seconds) else if (row$pivot %in% c(0, NA)) "FAILED" else "not p.d."
 }
@@ -137,14 +137,15 @@ print_case <- function(rows) {
 # A X = B for m right-hand sides.
 run_solve <- function(f, m, about) {
   B <- normal(about$n, m)
-  seconds <- vapply(c(FALSE, TRUE), function(cublas) gpucholmod:::rcpp_factor_solve_seconds(f$pointer, B, cublas, repeats), 0)
+  seconds <- vapply(c(FALSE, TRUE),
+                    function(cublas) gpucholmod:::rcpp_factor_solve_seconds(f$pointer, B, cublas, repeats), 0)
   X <- solve(f, B)
   A <- function(X) times(f, X)
   ratio <- max(colSums(abs(A(X) - B)) / colSums(abs(X))) / (about$n * about$eps * norm_1(A, about$n))
   none <- data.frame(fallbacks = NA, blocks = NA, rescalings = NA, pivot = NA)
   rows <- row_of(about, m, "solve", c("chain", "cuBLAS"), seconds, ratio, none)
-  cat(sprintf("solve, %2d columns, %s: %s ms by the chain, %s by cuBLAS, ratio %.2g\n", m, about$precision, milliseconds(rows[1L, ]),
-              milliseconds(rows[2L, ]), ratio))
+  cat(sprintf("solve, %2d columns, %s: %s ms by the chain, %s by cuBLAS, ratio %.2g\n", m, about$precision,
+              milliseconds(rows[1L, ]), milliseconds(rows[2L, ]), ratio))
   rows
 }
 

@@ -1,10 +1,11 @@
 # Many modifications of one factor, solved with, beside factorising and modifying each, in milliseconds.
 #
-#   Rscript inst/bench/solve_modified.R [--backend=cpu|cuda] [--size=300] [--members=40] [--columns=25] [--downdate=TRUE] [--repeats=30]
+#   Rscript inst/bench/solve_modified.R [--backend=cpu|cuda] [--size=300] [--members=40] [--columns=25]
+#                                       [--downdate=TRUE] [--repeats=30]
 #
-# A = X'X + 5 I, X with members * columns rows, of which each member adds, or leaves out, as many as it has columns; a right-hand side of its own
-# for each. The least of the repeats, which take turns, by the wall clock. No member needs its factor, and
-# the solutions agree to 1e-9: otherwise it stops.
+# A = X'X + 5 I, X with members * columns rows, of which each member adds, or leaves out, as many as it has columns; a
+# right-hand side of its own for each. The least of the repeats, which take turns, by the wall clock. No member needs
+# its factor, and the solutions agree to 1e-9: otherwise it stops.
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -30,8 +31,10 @@ by_chol <- function(A, j) {
 }
 ways <- list(
   "solve_modified()" = function() solve_modified(factor, V, b, downdate, what = "solution")$solution[, 1, ],
-  "cholupdate_gpu(), solve()" = function() each(function(j) solve(cholupdate_gpu(factor, slices[[j]], downdate), b[, 1, j])),
-  "chol(), backsolve(), of matrices that are there" = if (!is.null(matrices)) function() each(function(j) by_chol(matrices[[j]], j)),
+  "cholupdate_gpu(), solve()" = function()
+    each(function(j) solve(cholupdate_gpu(factor, slices[[j]], downdate), b[, 1, j])),
+  "chol(), backsolve(), of matrices that are there" = if (!is.null(matrices))
+    function() each(function(j) by_chol(matrices[[j]], j)),
   "tcrossprod(), chol(), backsolve()" = function() each(function(j) by_chol(A + sign * tcrossprod(slices[[j]]), j))
 )
 ways <- Filter(Negate(is.null), ways)

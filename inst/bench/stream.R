@@ -7,8 +7,8 @@
 # each call; medians, after one call to warm up. The markdown table comes last:
 #   limit           `device_memory`
 #   ms              the whole call. "R + 0" is what R itself takes to write such a matrix; "chol" is chol(A + VV'), that
-#                   matrix being there already (at most 3 times, up to --chol-most), with as many threads of R's BLAS as are
-#                   quickest
+#                   matrix being there already (at most 3 times, up to --chol-most), with as many threads of R's BLAS as
+#                   are quickest
 #   inside          last_cholupdate()$seconds
 #   peak MB         most device memory at once, in 1e6 bytes
 #   GB/s each way   4 n^2 bytes of the triangle, which go there and come back, by the time of the whole call
@@ -76,8 +76,9 @@ zero_below_diagonal <- function(S) {
 rows <- list()
 measured <- data.frame()
 add_row <- function(n, what, whole, limit = "", inside = NA, panels = "", peak = NA, ratio = NA) {
-  measured <<- rbind(measured, data.frame(n = n, k = k, call = what, device_memory = limit, seconds = whole, inside = inside,
-                                          panels = panels, device_bytes_peak = peak, ratio = ratio))
+  measured <<- rbind(measured, data.frame(n = n, k = k, call = what, device_memory = limit,
+                                          seconds = whole, inside = inside, panels = panels,
+                                          device_bytes_peak = peak, ratio = ratio))
   number <- function(format, x) if (is.na(x)) "" else sprintf(format, x)
   row <- c(sprintf("%.0f", n), what, limit, number("%.1f", 1000 * whole), number("%.1f", 1000 * inside), panels,
            number("%.1f", peak / 1e6), if (is.na(inside)) "" else sprintf("%.2f", 4 * n^2 / whole / 1e9),
@@ -110,7 +111,8 @@ for (n in sizes) {
   if (n <= chol_most) {
     A1 <- crossprod(R) + tcrossprod(V)
     threads_of_blas <- gpucholmod:::quickest_blas_threads(function() chol(A1))
-    add_row(n, "chol", gpucholmod:::with_blas_threads(threads_of_blas, timed(function() chol(A1), min(repeats, 3L))$whole))
+    add_row(n, "chol", gpucholmod:::with_blas_threads(threads_of_blas,
+                                                      timed(function() chol(A1), min(repeats, 3L))$whole))
     rm(A1)
   }
   for (limit in limits) {

@@ -1,4 +1,5 @@
-# What threads of the CPU save: milliseconds of modifications in place, as last_cholupdate() tells them, by the number of threads.
+# What threads of the CPU save: milliseconds of modifications in place, as last_cholupdate() tells them, by the number
+# of threads.
 #
 #   Rscript inst/bench/threads.R [--threads=1,2,4,8,16] [--sizes=512,1024,2048,8192] [--ranks=1,4,16,64] [--seconds=0.2]
 #                                [--out=threads.csv]
@@ -36,15 +37,18 @@ for (n in numbers("sizes", "512,1024,2048,8192")) {
       V <- normal(n, k) / sqrt(n) / 10
       for (threads in c(counts, NA)) {
         ms <- milliseconds(R, V, uplo, if (is.na(threads)) NULL else threads)
-        figures <- rbind(figures, data.frame(uplo, n, k, threads = last_cholupdate()$threads, chosen = is.na(threads), ms))
+        figures <- rbind(figures, data.frame(uplo, n, k, threads = last_cholupdate()$threads,
+                                             chosen = is.na(threads), ms))
       }
     }
   }
 }
 if (nzchar(option("out", ""))) save_measurements(figures, option("out", ""), "threads.R")
-cat("| | n | k |", paste(counts, collapse = " | "), "| chosen |\n|---|---|---|", strrep("---|", length(counts) + 1L), "\n", sep = "")
+cat("| | n | k |", paste(counts, collapse = " | "), "| chosen |\n|---|---|---|",
+    strrep("---|", length(counts) + 1L), "\n", sep = "")
 for (case in split(figures, ~ k + n + uplo, drop = TRUE)) {
   ms <- format(signif(case$ms, 3))
-  cat("|", paste(c(case$uplo[[1L]], case$n[[1L]], case$k[[1L]], ms[!case$chosen], sprintf("%s (%d)", ms[case$chosen], case$threads[case$chosen])),
+  cat("|", paste(c(case$uplo[[1L]], case$n[[1L]], case$k[[1L]], ms[!case$chosen],
+                   sprintf("%s (%d)", ms[case$chosen], case$threads[case$chosen])),
                  collapse = " | "), "|\n")
 }

@@ -2,11 +2,12 @@
 #
 #   Rscript inst/bench/window.R [--sizes=1000,5000,16384] [--rows=16,32] [--repeats=5] [--backend=cuda|cpu] [--out=FILE]
 #
-# A well-conditioned factor in double precision (family "ridge" of common.R). `how`: a factor on the GPU and a new one as the result
-# ("new"), the same in place ("in place"), a new one with z, y and rss ("new, z"), an ordinary matrix by method "stream"; or, with
-# --backend=cpu, an ordinary matrix by method "blocked" and one thread. `two`, `one`: by the wall clock, the median of the repeats,
-# each the mean of several calls. `two_device`, `one_device`: what the GPU took, the least. `update`, `update_device`: an update
-# with as many columns. `residual`: of the one call, ||R~'R~ x - A~ x|| by eps (||R~'R~ x|| + ...), x random.
+# A well-conditioned factor in double precision (family "ridge" of common.R). `how`: a factor on the GPU and a new one
+# as the result ("new"), the same in place ("in place"), a new one with z, y and rss ("new, z"), an ordinary matrix by
+# method "stream"; or, with --backend=cpu, an ordinary matrix by method "blocked" and one thread. `two`, `one`: by the
+# wall clock, the median of the repeats, each the mean of several calls. `two_device`, `one_device`: what the GPU took,
+# the least. `update`, `update_device`: an update with as many columns. `residual`: of the one call, ||R~'R~ x - A~ x||
+# by eps (||R~'R~ x|| + ...), x random.
 library(gpucholmod)
 source(system.file("bench", "common.R", package = "gpucholmod"))
 
@@ -20,7 +21,8 @@ out <- option("out", character(0))
 wall <- function(f) {
   once <- system.time(for (i in 1:2) f())[["elapsed"]] / 2
   times <- max(1, min(40, round(0.05 / max(once, 1e-4))))
-  stats::median(vapply(seq_len(repeats), function(i) system.time(for (j in seq_len(times)) f())[["elapsed"]] / times, 0))
+  stats::median(vapply(seq_len(repeats),
+                       function(i) system.time(for (j in seq_len(times)) f())[["elapsed"]] / times, 0))
 }
 # Seconds of the calls in a list, as the device took them: the least of several, the sum.
 device <- function(calls) {
@@ -35,7 +37,8 @@ residual <- function(modified, R, V, w) {
   by <- function(M, x) crossprod(M, M %*% x)
   VWVx <- V %*% (w * crossprod(V, x))
   size <- function(x) sqrt(sum(x^2))
-  size(by(modified, x) - by(R, x) - VWVx) / .Machine$double.eps / (size(by(R, x)) + size(V %*% (abs(w) * crossprod(V, x))))
+  size(by(modified, x) - by(R, x) - VWVx) / .Machine$double.eps /
+    (size(by(R, x)) + size(V %*% (abs(w) * crossprod(V, x))))
 }
 
 rows <- list()
@@ -53,7 +56,8 @@ for (n in sizes) {
     turn <- function() forth <<- !forth  # in place, what has come leaves again in the next call
     if (backend == "cpu") {
       control <- cholupdate_control(threads = 1)
-      one <- function(f, ...) cholupdate_gpu(f, V, weights = w, ..., backend = "cpu", method = "blocked", control = control)
+      one <- function(f, ...)
+        cholupdate_gpu(f, V, weights = w, ..., backend = "cpu", method = "blocked", control = control)
       two <- function(f) {
         g <- cholupdate_gpu(f, come, backend = "cpu", method = "blocked", control = control)
         cholupdate_gpu(g, go, downdate = TRUE, backend = "cpu", method = "blocked", control = control)
@@ -89,12 +93,14 @@ for (n in sizes) {
       modified <- h$one(h$factor)
       if (how == "in place") modified <- copy_factor(modified)
       if (is.list(modified) && !is.null(modified$R)) modified <- modified$R
-      row <- data.frame(n = n, rows = count, how = how, two = wall(function() h$two(h$factor)), one = wall(function() h$one(h$factor)),
-                        update = wall(function() h$update(h$factor)), two_device = NA, one_device = NA, update_device = NA,
+      row <- data.frame(n = n, rows = count, how = how, two = wall(function() h$two(h$factor)),
+                        one = wall(function() h$one(h$factor)), update = wall(function() h$update(h$factor)),
+                        two_device = NA, one_device = NA, update_device = NA,
                         residual = residual(as.matrix(modified), R, V, w))
       if (how == "new") {
         middle <- cholupdate_gpu(f, come)
-        row$two_device <- device(list(function() cholupdate_gpu(f, come), function() cholupdate_gpu(middle, go, downdate = TRUE)))
+        row$two_device <- device(list(function() cholupdate_gpu(f, come),
+                                      function() cholupdate_gpu(middle, go, downdate = TRUE)))
         row$one_device <- device(list(function() h$one(f)))
         row$update_device <- device(list(function() h$update(f)))
       }

@@ -1,5 +1,5 @@
-# Sliding-window ridge regression: each step moves the window by one call, which adds what comes to the Cholesky factor and takes
-# away what leaves, and is checked and timed against a new chol().
+# Sliding-window ridge regression: each step moves the window by one call, which adds what comes to the Cholesky factor
+# and takes away what leaves, and is checked and timed against a new chol().
 #
 #   Rscript sliding_window.R [--features=1024] [--out=sliding_window.png]
 #
@@ -146,7 +146,8 @@ print_table <- function(steps) {
 }
 
 print_summary <- function(steps) {
-  cat("Timed: update() of the fit, which is one call of cholupdate_gpu(); chol() of the new matrix. ratio = chol() / update().\n")
+  cat(paste0("Timed: update() of the fit, which is one call of cholupdate_gpu(); chol() of the new matrix. ",
+             "ratio = chol() / update().\n"))
   cat(sprintf("Not in chol()'s time: changing its matrix, A + V'V - W'W by crossprod(), median %.1f ms.\n",
               median(steps$ms_change)))
   cat(sprintf("RMSE over all steps, in magnitudes: ridge %.3f, mean of the window %.3f.\n",

@@ -1,6 +1,8 @@
-# Robust adaptive Metropolis (Vihola 2012): proposals x + S u, where S S' is changed by one column after each so that a share `target` of them is
-# accepted. The target is normal with mean 0 and precision crossprod(B). Chains run in threads of their own, if there are several seeds.
-ram <- function(B, steps, target = 0.234, seeds = 1L) .Call(C_ram, B, as.integer(steps), as.double(target), as.integer(seeds))
+# Robust adaptive Metropolis (Vihola 2012): proposals x + S u, where S S' is changed by one column after each so that a
+# share `target` of them is accepted. The target is normal with mean 0 and precision crossprod(B). Chains run in threads
+# of their own, if there are several seeds.
+ram <- function(B, steps, target = 0.234, seeds = 1L)
+  .Call(C_ram, B, as.integer(steps), as.double(target), as.integer(seeds))
 
 # The factor of A + V diag(weights) V', R upper.
 client_update <- function(R, V, weights = NULL, lower = FALSE) .Call(C_update, R, V, weights, lower)
