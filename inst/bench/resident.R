@@ -13,8 +13,9 @@
 #            distribution, without a product. Condition about 8 n^2, often far more
 #
 # Above n = 20,000 only ridge by default. R is put on the GPU once; VV' is added, as a new factor, and taken off that
-# again: as a new factor, and in place, where it is found out first whether it can be done. Times are on the device, by
-# events, the factor and V being there: medians, after one call to warm up.
+# again: as a new factor, and in place, which goes by way of a second factor where there is room, and otherwise finds
+# out first whether it can be done. Times are on the device, by events, the factor and V being there: medians, after
+# one call to warm up.
 #   steps      "guarded": the unscaled step where the guard allows it; "fallback": every block by Householder steps, as
 #              if the guard refused each (of the first family, k = 16)
 #   sweeps     the time by that of a plain kernel that reads and writes the triangle

@@ -136,8 +136,8 @@ struct SegmentRoles {
   /// these update all.
   int workers_within;
   bool outside;  ///< V of what `workers` update is in V_outside, not in shared memory
-  /// The row block from which on two warps of `workers` update a group, eight of its columns each; but where products
-  /// take their factors in place.
+  /// The row block from which on two warps of `workers` update a group, eight of its columns each. Where products take
+  /// their factors in place it is not looked at.
   int halved;
 };
 
