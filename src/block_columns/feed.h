@@ -7,10 +7,12 @@
 /// come, or the ring is closed.
 namespace gpucholmod::block_columns {
 
-/// P of row blocks up to `end`, as it is published; those that columns are taken past on this rank. Waits for the
-/// others too: the flags of a rank are cleared behind its launch, when nothing may be sent there any more.
+/// P of row blocks up to `end`, as it is published, or up to one that is rejected; those that columns are taken past on
+/// this rank. Waits for the others too, and on several ranks for that of the rejected row block: the flags of a rank
+/// are cleared behind its launch, when nothing may be sent there any more.
 template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, StagingRing& ring) {
+  const int unneeded = s.several() ? 0 : 1;
   int known = s.start();  // of the row blocks before this one it is known that they are there
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
     const bool own = s.own_row_block(b) == b;
@@ -22,7 +24,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Stagin
         return b + lane < end && Warp::load_acquire(s.has_P(b + lane), s.is_led()) == all_published<K>;
       });
       if (known > b) break;
-      if (is_over<Warp>(s, b)) {
+      if (is_over<Warp>(s, b + unneeded)) {
         ring.close(warp, i);
         return;
       }

@@ -226,20 +226,21 @@ GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first)
   });
 }
 
-/// The links of the same block columns c, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being in the
-/// team's memory as invert_blocks() leaves it. The left factor of G'P, or GP, is at m * LDT + l.
+/// The links of the same block columns c, from `begin` on, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being
+/// in the team's memory as invert_blocks() leaves it: the first has none, and in the place of one may lie what steps
+/// have found (rejected.h). The left factor of G'P, or GP, is at m * LDT + l.
 ///
 ///     forward   G(l, m) = sum over j of R_(c-1)c(l, j) X(j, m)     left X' by rows m, tile by rows l
 ///     back      G(m, l) = sum over j of X(m, j) R_c(c-1)(j, l)     left X by rows m, tile by columns l
 template <class S, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int first) {
+GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int begin, int first) {
   using Warp = typename Team::Warp;
   constexpr bool forward = S::order == Order::forward;
   typename S::Arithmetic *sD = team.shared + InverseMemoryOf<Team>::D, *sX = team.shared + InverseMemoryOf<Team>::X;
   take_tiles(team, s, first, 1, sD);
   team.warps_sync([&](Warp& warp) {
     const int x = warp.id / SUBS, m = warp.id % SUBS * IB, c = first + x;
-    if (c == s.top) return;
+    if (c < begin) return;
     Left<Warp> X[NB / 8];
     GPUCHOLMOD_UNROLL for (int j = 0; j < NB / 8; ++j)
       X[j] = forward ? load_left(warp, sX + (x * NB + m) * LDB + 8 * j, LDB)
@@ -259,6 +260,36 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int first) {
     }
   });
   team.once([&] { Warp::add_release(s.linked, 1, s.is_led()); });
+}
+
+/// Whether the links of the block columns from `first` on have been found: behind the last column of the last of them,
+/// where a row block that steps have found does not reach.
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic& are_linked(const Team&, const S& s, int first) {
+  constexpr int place = (NB - 1) * LDT + NB;
+  static_assert(place >= NB * NB && place < INVERSE);
+  return s.links[index_t(first + Team::Warp::Card::inverted_at_once - 1) * INVERSE + place];
+}
+
+/// The inverses and the links of the same block columns, in the first turn of a pass; no links where a row block has
+/// been rejected by then (`stop`), as nobody needs them in this turn.
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE void invert_and_link(Team team, const S& s, const int* stop, int first) {
+  using Warp = typename Team::Warp;
+  invert_blocks(team, s, first);
+  const bool now = s.several() || team.all_sync([&](Warp&) { return Warp::load_acquire(stop) == 0; });
+  if (now) link_blocks(team, s, s.top + 1, first);
+  team.once([&] { are_linked(team, s, first) = now; });
+}
+
+/// The links that the first turn has left out, in a later one, whose segment begins with row block `begin`. Those
+/// before it nobody needs any more, but counts.
+template <class S, class Team>
+GPUCHOLMOD_HOST_DEVICE void link_later(Team team, const S& s, int begin, int first) {
+  if (are_linked(team, s, first) != 0) return;
+  take_inverses(team, s, first);
+  link_blocks(team, s, begin, first);
+  team.once([&] { are_linked(team, s, first) = 1; });
 }
 
 }  // namespace gpucholmod::block_columns

@@ -4,7 +4,7 @@
 #include <deque>
 #include <memory>
 
-#include "block_columns/feed.h"
+#include "block_columns/early_look.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
 #include "block_columns/trailing_update.h"
@@ -188,11 +188,22 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     std::vector<A> shared(InverseMemory<at_once>::words);
     const Team team{shared.data(), InverseMemory<at_once>::warps};
     const int all = s.last() / at_once, inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
+    // Whether the first row block is rejected before links are found, as it is on a GPU: of every second pair.
+    std::vector<A> work(early_look_words<K>);
+    const bool modifies = s.finishers > 0 && !s.several();
+    const int never = 0, early = modifies && inverted < all && is_rejected_early<K>(Warp{}, s, work.data());
     if (__atomic_load_n(s.linked, __ATOMIC_RELAXED) < all)
       for (int i = 0; s.own_column(i) < s.last(); i += at_once) {
-        if (inverted == all) take_inverses(team, s, s.own_column(i));
-        else invert_blocks<true>(team, s, s.own_column(i));
-        link_blocks(team, s, s.own_column(i));
+        const int c = s.own_column(i);
+        if (modifies && inverted < all) {
+          invert_and_link(team, s, i / at_once % 2 == 0 ? &early : &never, c);
+        } else if (modifies) {
+          link_later(team, s, s.first, c);
+        } else {
+          if (inverted == all) take_inverses(team, s, c);
+          else invert_blocks<true>(team, s, c);
+          link_blocks(team, s, s.top + 1, c);
+        }
       }
   }
   std::vector<std::thread> running;
@@ -235,7 +246,10 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       std::vector<A> shared(FinishMemory<K, Card>::words);
       Finish<S, K, Team, HostRing>(Team{shared.data(), FINISH_WARPS}, s, i, ring).run();
     });
-    start("feed", i, [=, &s, &ring] { feed_P<K>(Warp{}, s, s.last(), ring); });
+    start("feed", i, [=, &s, &ring] {
+      std::vector<A> work(early_look_words<K>, std::numeric_limits<A>::quiet_NaN());
+      feed_finish<K>(Team{work.data(), 1}, s, i, ring);
+    });
     if (!s.several()) continue;
     const auto send = [=, &s](int warps) { return Send<S, K, Team>(Team{nullptr, warps}, s, i, s.finishers); };
     start("P is sent", i, [=, &s] { send(SEND_P_WARPS).send_P(s.end); });

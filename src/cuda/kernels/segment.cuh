@@ -2,7 +2,7 @@
 
 #include "block_columns/turns.h"
 #include "block_columns/closing.h"
-#include "block_columns/feed.h"
+#include "block_columns/early_look.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
 #include "block_columns/rejected.h"
@@ -102,7 +102,7 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
     const Team team{memory, {warp, lane}, 1, FINISH_WARPS};
     Finish<Segment, K, Team, StagingRing>(team, s, finisher, ring).run();
   } else if (warp == FINISH_WARPS) {
-    feed_P<K>(DeviceWarpOf<A>{0, lane}, s, s.last(), ring);
+    feed_finish<K>(Team{memory + S::work, {0, lane}, 2, 1}, s, finisher, ring);
   } else if (s.several()) {
     const int sender = warp - FINISH_WARPS - 1, other = sender - SEND_P_WARPS;
     const auto send = [&](Team team) { return Send<Segment, K, Team>(team, s, finisher, s.finishers); };
@@ -175,11 +175,11 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   constexpr int at_once = DeviceWarpOf<A>::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
   // The last blocks of threads invert first: if there are enough, those that advance and finish have nothing to invert.
   const int inverter = int(gridDim.x) - 1 - int(blockIdx.x);
-  if (turn == 0 && block >= 0 && warp < inverting)
+  if (turn >= 0 && block >= 0 && warp < inverting)
     for (int i = inverter * at_once; pass.own_column(i) < pass.last(); i += (int(gridDim.x) - pass.solvers) * at_once) {
       const DeviceTeamOf<A> team{reinterpret_cast<A*>(shared), {warp, lane}, 1, inverting};
-      invert_blocks(team, pass, pass.own_column(i));
-      link_blocks(team, pass, pass.own_column(i));
+      if (turn == 0) invert_and_link(team, pass, &ints.state_of(0, pass.blocks).stop, pass.own_column(i));
+      else link_later(team, pass, ints.progress_of(turn).first, pass.own_column(i));
     }
   __syncthreads();
   if (ints.pass_state().stop != 0) return;

@@ -81,7 +81,7 @@ template <class F>
 __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
   const DeviceWarp::Wait wait;
   for (int tries = 1; !over(); ++tries) {
-    if (tries % 256 == 0 && DeviceWarp::load_acquire(stop) != 0) return false;
+    if (tries % 64 == 0 && DeviceWarp::load_acquire(stop) != 0) return false;
     wait.pause();
   }
   return true;

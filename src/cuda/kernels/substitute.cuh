@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
       const DeviceTeam team{shared, {warp, lane}, 1, inverting};
       if (gangs.inverted) take_inverses(team, s, c);
       else invert_blocks<true>(team, s, c);
-      link_blocks(team, s, c);
+      link_blocks(team, s, s.top + 1, c);
     }
   __syncthreads();
   if (advancer < 0) return solve_role<CHAIN_COLUMNS>(s, block, shared, warp, lane);

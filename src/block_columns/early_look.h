@@ -1,0 +1,95 @@
+#pragma once
+
+#include "block_columns/feed.h"
+#include "block_columns/renewal.h"
+
+/// Whether a segment ends with its first row block, asked of the first IB rows of that, before the chain begins. Kernel
+/// matrices are such: all that is done until the guard has rejected the row block would be lost. Reference:
+/// inst/design/guard.md.
+namespace gpucholmod::block_columns {
+
+/// Words that it takes, of shared memory.
+template <int K>
+constexpr int early_look_words = IB * (BlockTransform<K>::KP + 8) + IB * LDC;
+
+/// Whether S = PP' has ||S||_F^2 / trace(S) above `enough`, and so an eigenvalue above it, which P'P then has as well:
+/// R'P = V of order IB, by substitution, a column to a lane. R(l, i) at i * ld + l, V(i, q) at q * ldv + i, pairs of it
+/// aligned. By one warp; `work`: early_look_words. Takes no segment: that would lie in local memory then, for all
+/// roles, and passes took 15 to 25 % longer.
+template <int K, class Warp, class T, class A = typename Warp::Arithmetic>
+GPUCHOLMOD_HOST_DEVICE_CALL bool grows_beyond(Warp warp, A enough, const T* R, index_t ld, const A* V, index_t ldv,
+                                              A* work) {
+  constexpr int KP = BlockTransform<K>::KP, LDP = KP + 8, at_once = IB * IB / LANES;
+  A *const P = work, *const tile = P + IB * LDP;  // P(i, q) at i * LDP + q, R(l, i) at i * LDC + l
+  typename Warp::template PerLane<A> column[IB];
+  warp.each([&](int lane) {
+    T entry[at_once];
+    GPUCHOLMOD_UNROLL for (int l = 0; l < at_once; ++l)
+      entry[l] = Warp::template read<Access::transform>(R + (lane / 2) * ld + lane % 2 * at_once + l);
+    GPUCHOLMOD_UNROLL for (int i = 0; i < IB; i += 2) {
+      Pair<A> two{};
+      if (lane < K) two = Warp::template read<Access::transform>(reinterpret_cast<const Pair<A>*>(V + lane * ldv + i));
+      column[i][lane] = two.x;
+      column[i + 1][lane] = two.y;
+    }
+    GPUCHOLMOD_UNROLL for (int l = 0; l < at_once; ++l) tile[lane / 2 * LDC + lane % 2 * at_once + l] = A(entry[l]);
+  });
+  warp.sync();
+  warp.each([&](int lane) {
+    if (lane < IB) tile[lane * (LDC + 1)] = 1 / tile[lane * (LDC + 1)];
+  });
+  warp.sync();
+  warp.each([&](int lane) {
+    GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
+      column[i][lane] *= tile[i * (LDC + 1)];
+      GPUCHOLMOD_UNROLL for (int j = i + 1; j < IB; ++j) column[j][lane] -= tile[j * LDC + i] * column[i][lane];
+      if (lane < KP) P[i * LDP + lane] = column[i][lane];
+    }
+  });
+  warp.sync();
+  typename Warp::template PerLane<A> square, diagonal;
+  warp.each([&](int lane) { square[lane] = diagonal[lane] = 0; });
+  GPUCHOLMOD_NO_UNROLL for (int n = 0; n < IB; n += 8) {
+    Tile<Warp> D = zero_tile(warp);
+    GPUCHOLMOD_UNROLL for (int l = 0; l < KP; l += 8)
+      warp.template multiply_add<1, Access::shared>(D, load_left(warp, P + l, LDP), P + n * LDP + l, LDP);
+    warp.each([&](int lane) {
+      GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) {
+        square[lane] += D[lane].e[e] * D[lane].e[e];
+        diagonal[lane] += on_diagonal<A>(0, n, lane, e) * D[lane].e[e];
+      }
+    });
+  }
+  return warp.total(square) > enough * warp.total(diagonal);
+}
+
+/// Whether the guard would reject the first row block of all, H being I before it. Says so only where its first rows go
+/// so far beyond the bound, of an update twice, of a downdate half of what is left, that the guard, whose P is found in
+/// another way, would say the same, unless their triangle is singular to working precision: so a result has the same
+/// bits whether anybody has looked or not. False for columns of both signs, in single precision, which that condition
+/// would not be far from, and for segments behind the first, whose chain begins at once, as the inverses are there: P
+/// of their first row block would wait for the look. By one warp.
+template <int K, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE bool is_rejected_early(const Warp& warp, const S& s, typename S::Arithmetic* work) {
+  constexpr bool looks = std::is_same_v<typename S::Arithmetic, double>;
+  return looks && s.first == 0 && !s.mixed() &&
+         grows_beyond<K>(warp, s.sigma > 0 ? 2 * s.bound : 1 - s.bound / 2, s.tile(0, 0), s.ld,
+                         s.V + index_t(s.place(0)) * NB, s.ldv, work);
+}
+
+/// P of all row blocks, for a block of threads that finishes them, by one warp; the one that finishes the first looks
+/// at that before. team.shared: early_look_words.
+template <int K, class Team, class S, class StagingRing>
+GPUCHOLMOD_HOST_DEVICE void feed_finish(Team team, const S& s, int finisher, StagingRing& ring) {
+  using Warp = typename Team::Warp;
+  team.each_warp([&](Warp& warp) {
+    // Other ranks wait for P of a row block that is rejected.
+    if (finisher > 0 || s.several() || !is_rejected_early<K>(warp, s, team.shared))
+      return feed_P<K>(warp, s, s.last(), ring);
+    team.reject(s.state(), 2 * s.blocks + 1);
+    team.store_release(s.complete(0), rejected);
+    ring.close(warp, 0);
+  });
+}
+
+}  // namespace gpucholmod::block_columns
