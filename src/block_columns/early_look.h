@@ -1,11 +1,13 @@
 #pragma once
 
+#include <type_traits>
+
 #include "block_columns/feed.h"
 #include "block_columns/renewal.h"
 
 /// Whether a segment ends with its first row block, asked of the first IB rows of that, before the chain begins. Kernel
 /// matrices are such: all that is done until the guard has rejected the row block would be lost. Reference:
-/// inst/design/guard.md.
+/// inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
 /// Words that it takes, of shared memory.
