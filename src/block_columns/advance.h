@@ -5,56 +5,58 @@
 
 namespace gpucholmod::block_columns {
 
-/// V of groups in one piece of memory: a tile for each 8 columns of V.
+/// The place of V of several groups, in one piece of memory: a tile for each 8 columns of V.
 template <int K, class A>
 struct GroupsOfV {
   static constexpr int words = GROUP * K;
   A* at;
-  int slots;  ///< groups there is room for, a group having the place of the one `slots` before it; 0: all
+  int slots;  ///< number of groups that have room; a group takes the place of the group `slots` before it; 0: all
   GPUCHOLMOD_HOST_DEVICE A* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
 };
 
-/// Where column q of V of a group's column c lies there.
+/// Returns the place of V(c, q) in the memory of V of a group: c, a column of the group; q, a column of V.
 GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int q, int c) { return q / 8 * (8 * GROUP) + c * 8 + q % 8; }
 
-/// V of a group, or of eight of its columns, from its place; and to it.
+/// Loads V of a group, or of eight columns of the group, from its place.
 template <class Warp, int K, int columns = GROUP>
 GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
   GPUCHOLMOD_UNROLL
   for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared, columns>(warp, from + j * 8 * GROUP, 8);
 }
+/// Stores V of a group, or of eight columns of the group, at its place.
 template <class Warp, int K, int columns = GROUP>
 GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state, typename Warp::Arithmetic* to) {
   GPUCHOLMOD_UNROLL
   for (int j = 0; j < K / 8; ++j) store_tile<Access::shared, columns>(warp, state.V[j], to + j * 8 * GROUP, 8);
 }
 
-/// Room for what of a block's groups is in hand at a time, of so many block columns, the same for each of its warps:
-/// the group that comes when one is done has that one's place.
+/// Returns the number of groups for which a thread block needs room, if it works on `columns` block columns at a time:
+/// the same number for each of its warps. The group that follows a finished group takes the finished group's place.
 GPUCHOLMOD_HOST_DEVICE int groups_in_hand(const Share& share, int columns, int warps) {
   const int all = share.count(), few = (columns * GROUPS + share.workers - 1) / share.workers,
             most = few < all ? few : all;
   return (most > 1 ? most + warps - 1 : warps) / warps * warps;
 }
-/// What is advanced at a time, and what is updated within the window.
+/// Returns the number of groups that a thread block advances at a time.
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int near_groups(const S& s, const Share& share) {
   return groups_in_hand(share, s.window - REACH, ADVANCE_WARPS);
 }
+/// Returns the number of groups that a thread block updates within the window at a time.
 template <class S>
 GPUCHOLMOD_HOST_DEVICE int groups_within(const S& s, const Share& share) {
   return groups_in_hand(share, s.window + 1, UPDATE_WARPS);
 }
 
-/// V of a group in global memory.
+/// Loads V of a group from global memory.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, const S& s, int group) {
   GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j)
     state.V[j] =
         load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
-/// Of so many of its columns, from `first` on, to their place in shared memory, and from there to the memory `V`; with
-/// few registers.
+/// Copies V of `columns` columns of a group, from column `first` on, from global memory to its place `to`; with few
+/// registers.
 template <int K, int columns = GROUP, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, int first, typename S::Arithmetic* to) {
   const typename S::Arithmetic* from = s.V + index_t(s.group_place(group)) * GROUP + first;
@@ -64,6 +66,8 @@ GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, int
           Warp::template read<Access::transform>(from + i / columns * s.ldv + i % columns);
   });
 }
+/// Copies V of `columns` columns of a group, from column `first` on, from its place `from` to the memory `V`; with few
+/// registers.
 template <int K, int columns = GROUP, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmetic* from, const S& s, int group,
                                     int first, typename S::Arithmetic* V) {
@@ -74,10 +78,10 @@ GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmet
   });
 }
 
-/// Takes V of groups near the diagonal past the row blocks before it, by P alone, as P comes, and hands it to the
-/// chain, or, where ranks have row blocks of their own (Segment::adds_up()), what is taken off to add_up(). `alike`:
-/// every column of V has its sums in the same order, wherever it is (products that take their factors in place differ
-/// in that).
+/// Takes V of groups near the diagonal past the row blocks before the diagonal, by P alone, as P arrives, and hands V
+/// to the chain. If ranks have row blocks of their own (Segment::adds_up()), hands the change of V by this rank's row
+/// blocks to add_up() instead. `alike`: sums have the same order in every column of V (in products that take their
+/// factors in place, the order depends on the column).
 template <class Segment, int K, class Team, class StagingRing, bool alike = false>
 class Advance {
   using Warp = typename Team::Warp;
@@ -87,7 +91,7 @@ class Advance {
   static_assert(!in_place || (Segment::order == Order::forward && std::is_same_v<typename Segment::Scalar, A>));
 
  public:
-  /// team.shared: RTiles::words for each warp, and V of near_groups() groups.
+  /// Uses team.shared: RTiles::words for each warp, and V of near_groups() groups.
   GPUCHOLMOD_HOST_DEVICE Advance(Team team, const Segment& segment, const Share& share, StagingRing& ring)
       : team_(team), s_(segment), share_(share),
         V_{team.shared + ADVANCE_WARPS * RTiles::words, near_groups(segment, share)}, ring_(ring) {}
@@ -104,9 +108,9 @@ class Advance {
   }
 
  private:
-  /// What a warp has of the group at hand: V.
+  /// The V of the group that a warp has in hand.
   struct Held {
-    bool is = false;  ///< whether the next tile is this group's too
+    bool is = false;  ///< true if the next tile is of the same group
     State<Warp, K> state;
   };
 
@@ -116,7 +120,7 @@ class Advance {
   }
   GPUCHOLMOD_HOST_DEVICE int begin() const { return s_.own_row_block(s_.first); }
 
-  /// Row block b, on the warp's groups. False: nothing comes any more.
+  /// Takes the warp's groups past row block b. Returns false if no more P will arrive.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles, Held& held) {
     const int number = s_.number_of_row_block(b);
     if (!ring_.wait(warp, number)) return false;
@@ -125,7 +129,7 @@ class Advance {
       const int group = tiles.at().group, l = tiles.at().l, c = group / GROUPS;
       State<Warp, K>& state = held.state;
       if (!held.is && !begin(warp, state, b, group, l)) {
-        tiles.leave(range());  // but goes on to release what comes
+        tiles.leave(range());  // but the warp still releases the slots that are filled
         break;
       }
       GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
@@ -148,7 +152,8 @@ class Advance {
     return true;
   }
 
-  /// V of a group before row block b. False: it does not come, as a row block before b is rejected.
+  /// Loads V of a group as it is before row block b. Returns false if this V never arrives, as a row block before b is
+  /// rejected.
   GPUCHOLMOD_HOST_DEVICE bool begin(const Warp& warp, State<Warp, K>& state, int b, int group, int l) const {
     const int c = group / GROUPS;
     if (b > begin() && b > c - s_.window) {
@@ -159,7 +164,7 @@ class Advance {
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) state.V[j] = zero_tile(warp);
       return true;
     }
-    if (c > s_.first + s_.window) {  // updated up to here
+    if (c > s_.first + s_.window) {  // V comes from the trailing update
       const typename Warp::Wait wait;
       while (Warp::load_acquire(s_.is_near(c)) < NB) {
         if (is_over<Warp>(s_, b)) return false;
@@ -189,13 +194,13 @@ class Advance {
   typename Team::template PerWarp<Held> held_;
 };
 
-/// Adds up what all ranks have taken off V of every count-th block column, V of the chain's columns, and hands it to
-/// the chain: always in the same order, so that a solution has the same bits again.
+/// Adds up V of every `count`-th block column and the changes of this V by all ranks, for the chain's columns of V, and
+/// hands the sum to the chain. The order of the sum is always the same, so that a repeated solve has the same bits.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void add_up(const Warp& warp, const S& s, int number, int count) {
   using A = typename S::Arithmetic;
   GPUCHOLMOD_NO_UNROLL for (int c = s.start() + 1 + REACH + number; c < s.last(); c += count) {
-    const int begun = (c - 1 - REACH) / BLOCKS + 1;  // ranks that have a row block for c to be taken past
+    const int begun = (c - 1 - REACH) / BLOCKS + 1;  // ranks with a row block that block column c is taken past
     const int ranks = begun < s.device_ranks ? begun : s.device_ranks;
     if (!wait_until(warp, s.is_near(c), ranks * GROUPS, &s.state()->stop, true)) return;
     const A* const V = s.V + index_t(s.place(c)) * NB;

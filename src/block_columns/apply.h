@@ -3,16 +3,16 @@
 #include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
-/// What the unscaled step does to V of the 16 columns of a warp.
+/// The part of the unscaled step that changes V of a warp's 16 columns.
 namespace gpucholmod::block_columns {
 
-/// What a warp holds in registers.
+/// The V that a warp holds in registers.
 template <class Warp, int K>
 struct State {
-  Tile<Warp> V[K / 8];  ///< its columns of V, transposed: element (column, q) in tile q / 8
+  Tile<Warp> V[K / 8];  ///< V of the warp's columns: element (column, q) is in tile q / 8
 };
 
-/// V <- V - R'P for eight rows.
+/// Computes V <- V - R'P for eight rows of R.
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE void subtract_half(const Warp& warp, Tile<Warp>* V, const Left<Warp>& R,
                                           const typename Warp::Arithmetic* P) {
@@ -20,14 +20,15 @@ GPUCHOLMOD_HOST_DEVICE void subtract_half(const Warp& warp, Tile<Warp>* V, const
     warp.template multiply_add<-1, Access::shared>(V[j], R, P + 8 * j * LDB, LDB);
 }
 
-/// The same for IB rows, held in two tiles.
+/// Computes V <- V - R'P for IB rows of R, held in two tiles.
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const Left<Warp>* R,
                                      const typename Warp::Arithmetic* P) {
   GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) subtract_half<K>(warp, V, R[half], P + 8 * half);
 }
 
-/// The same, R by columns of eight rows, `half` words to each eight rows, in place.
+/// Computes V <- V - R'P for IB rows of R, which the products take in place. R is stored by columns of eight rows, with
+/// `half` words for each eight rows.
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const typename Warp::Arithmetic* R, int half,
                                      const typename Warp::Arithmetic* P) {
@@ -35,7 +36,7 @@ GPUCHOLMOD_HOST_DEVICE void subtract(const Warp& warp, Tile<Warp>* V, const type
     warp.template multiply_add_in_place<-1, K / 8>(V, R + i * half, 8, P + 8 * i, LDB, 8 * LDB);
 }
 
-/// V <- V T: what a rescaling asks for.
+/// Computes V <- V T, T upper, for a rescaling.
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL void rescale(Warp warp, State<Warp, K>& state, const typename Warp::Arithmetic* T) {
   Tile<Warp> scaled[K / 8];

@@ -4,37 +4,37 @@
 
 #include "base/host_device.h"
 
-/// What differs from one family of GPUs to another in a segment: how products are formed, how copies and P travel, and
-/// how much shared memory there is. The order of work, and every formula, is the same. Reference:
+/// The differences between families of GPUs in a segment: how products are formed, how copies are made, how P is passed
+/// on, and how much shared memory a thread block has. The order of work and all formulas are the same. Reference:
 /// inst/design/other-gpus.md.
 namespace gpucholmod::block_columns {
 
-/// The product of a 16 x 8 and an 8 x 8 matrix, by one warp.
+/// The ways in which one warp forms the product of a 16 x 8 and an 8 x 8 matrix.
 enum class Products {
   tensor_16_8_8,  ///< one instruction of the FP64 tensor cores
-  tensor_8_8_4,   ///< four smaller ones
-  fma             ///< by the lanes themselves, which fetch from each other what they lack
+  tensor_8_8_4,   ///< four smaller instructions of the FP64 tensor cores
+  fma             ///< multiply-adds by the lanes, which fetch missing elements from each other
 };
 
-/// A card is a class with these members, all of them known to the compiler:
+/// A card is a class with these members, all known at compile time:
 ///
-///   shared               bytes of shared memory of a block of threads
-///   clusters             whether P goes round within a cluster of blocks of threads, and copies are bulk copies:
-///                        otherwise P goes by global memory, and copies are cp.async, which the same barriers count
-///   products             how
-///   cluster              blocks of threads that solve for the same columns of V
-///   solve_teams          teams of each of these
-///   tile_slots           places for tiles of R, for each team
-///   inverted_at_once     diagonal blocks that are inverted by a block of threads
-///   ahead<K>             sub-blocks of R that a warp of the others has on their way, V having K columns
-///   P_slots<K>           places for P of row blocks, of a block that advances
-///   transform_slots<K>     places for transforms, of one that updates
-///   finish_slots<K>      places for P, of one that finishes
-///   Arithmetic<T>        what is computed with, for a factor of T's: double, or T
-///   With<A>              the card, when it computes with A's: where these are shorter, there is room for more of them
+///   shared               bytes of shared memory of a thread block
+///   clusters             true if P is sent within a cluster of thread blocks, and copies are bulk copies; otherwise P
+///                        passes through global memory, and copies are cp.async, which the same barriers count
+///   products             the way in which products are formed
+///   cluster              thread blocks that solve for the same columns of V
+///   solve_teams          teams of each thread block that solves
+///   tile_slots           slots for tiles of R, for each team
+///   inverted_at_once     diagonal blocks that a thread block inverts at once
+///   ahead<K>             sub-blocks of R that a warp of another role has in flight, V having K columns
+///   P_slots<K>           slots for P of row blocks, of a thread block that advances
+///   transform_slots<K>   slots for block transforms, of a thread block that updates
+///   finish_slots<K>      slots for P, of a thread block that finishes
+///   Arithmetic<T>        the type of all arithmetic for a factor of T's: double, or T
+///   With<A>              the card when it computes with A's: if A's are shorter, more of them have room
 ///
-/// Compute capability 9.0 to 11.x: GPUs of data centres with clusters. Numbers measured on an H200:
-/// log/tried.md.
+/// Card90 is the card of compute capability 9.0 to 11.x: GPUs of data centres with clusters. Its numbers were measured
+/// on an H200: log/tried.md.
 struct Card90 {
   template <class T> using Arithmetic = double;
   template <class A> using With = Card90;
@@ -48,7 +48,7 @@ struct Card90 {
   template <int K> static constexpr int finish_slots = K > 16 ? 3 : 4;
 };
 
-/// Compute capability 8.0: A100, A30. Numbers measured with these kernels on an H200, 2026-11-23:
+/// The card of compute capability 8.0: A100, A30. The numbers were measured with these kernels on an H200, 2026-11-23:
 /// log/tried.md.
 struct Card80 {
   template <class T> using Arithmetic = double;
@@ -63,7 +63,7 @@ struct Card80 {
   template <int K> static constexpr int finish_slots = K > 16 ? 2 : 4;
 };
 
-/// Compute capability 8.6 to 8.9, and 12.x: GeForce cards and workstations, with few units for double precision.
+/// The card of compute capability 8.6 to 8.9, and 12.x: GeForce and workstation cards, with few double-precision units.
 struct Card86Single;
 struct Card86 {
   template <class T> using Arithmetic = T;
@@ -77,7 +77,7 @@ struct Card86 {
   template <int K> static constexpr int transform_slots = K > 8 ? 1 : 2;
   template <int K> static constexpr int finish_slots = 1;
 };
-/// The same with floats.
+/// The card of these compute capabilities when it computes with floats.
 struct Card86Single : Card86 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2;
   template <int K> static constexpr int ahead = K > 16 ? 2 : 4;

@@ -5,15 +5,15 @@
 
 namespace gpucholmod::block_columns {
 
-/// Computes U^-1 of the H at the end of a segment that has come to its end: right-hand sides need the remaining V
-/// scaled by it. Writes it to where the next row block's transform would have it. One team of WARPS warps.
+/// Computes U^-1 of the H behind the last row block of a segment, if none is rejected: right-hand sides need the
+/// remaining V scaled by U^-1. Writes U^-1 to its place in the transform behind the last. One team of WARPS warps.
 template <class Segment, int K, class Team>
 class Closing {
   using Warp = typename Team::Warp;
   using A = typename Segment::Arithmetic;
   using Parts = BlockTransform<K>;
   static constexpr int KP = Parts::KP, LDW = KP + 8, tiles = KP / 16 * (KP / 8), threads = WARPS * LANES;
-  // P of two row blocks in turn; when all have come, H and what becomes of it take the place of the second.
+  // P of two row blocks in turn. When P of all has arrived, H, X and scratch take the place of the second P.
   static constexpr int P = KP * LDB, H = P, X = H + KP * LDW, work = X + KP * LDW;
   static constexpr int ahead = (K * LDB + threads - 1) / threads;
   static_assert(tiles <= WARPS);
@@ -21,18 +21,19 @@ class Closing {
                        scratch = work + invert_factor_words > other_words ? work + invert_factor_words : other_words;
 
  public:
-  /// Shared memory, in words.
+  /// The shared memory of the team, in words.
   static constexpr int words = scratch + 2 * growth_words;
 
-  /// Of row blocks [segment.first, segment.end).
+  /// Takes the row blocks [segment.first, segment.end).
   GPUCHOLMOD_HOST_DEVICE Closing(Team team, const Segment& segment) : team_(team), s_(segment), shared_(team.shared) {}
 
-  /// From their transforms.
+  /// Computes U^-1 from P in the block transforms of these row blocks.
   GPUCHOLMOD_HOST_DEVICE void run() {
     add_up();
     invert();
   }
-  /// From the H that Finish has left of a whole factor, right-hand sides being there, whose V is scaled.
+  /// Computes U^-1 from the H that Finish has left, for a whole factor with right-hand sides, and scales V of the
+  /// right-hand sides by U^-1.
   GPUCHOLMOD_HOST_DEVICE void scale_sides() {
     const A* const from = scaling();
     if (s_.state()->renewed) X_0_ = renewed();
@@ -45,7 +46,7 @@ class Closing {
   }
 
  private:
-  /// H, from P of all row blocks.
+  /// Adds up H from P of all row blocks.
   GPUCHOLMOD_HOST_DEVICE void add_up() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     team_.threads_sync([&](int thread) {
@@ -69,7 +70,7 @@ class Closing {
     store();
   }
 
-  /// Returns what Finish has found: whether H is to be renewed before row block b.
+  /// Returns whether H is to be renewed before row block b, as Finish has found too.
   GPUCHOLMOD_HOST_DEVICE bool is_to_renew(int b) {
     const int i = b - s_.first;
     if (X_0_ || s_.sigma < 0 || !is_looked_at(i)) return false;
@@ -77,7 +78,7 @@ class Closing {
     mean_growth_ = mean_growth(team_, sum_, shared_ + scratch + i % 2 * growth_words);
     return has_grown(mean_growth_, before);
   }
-  /// Renews it, with X_0 where P of the next row block would be; the second place for P holds zeros again.
+  /// Renews H, and writes X_0 to renewed(). Fills the second place for P with zeros again.
   GPUCHOLMOD_HOST_DEVICE void renew() {
     store();
     invert();
@@ -92,7 +93,7 @@ class Closing {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
   }
 
-  /// U^-1 of H.
+  /// Writes U^-1 of H to scaling(); of a renewed H, the product X_0 U_s^-1.
   GPUCHOLMOD_HOST_DEVICE void invert() {
     team_.all_sync([&](Warp& warp) {
       return warp.id > 0 || invert_factor<KP>(warp, shared_ + H, shared_ + X, shared_ + work, s_.sigma * s_.sigma2);
@@ -126,19 +127,19 @@ class Closing {
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
   GPUCHOLMOD_HOST_DEVICE A* transform(int b) const { return s_.transforms + index_t(b) * Parts::stride; }
-  /// Where U^-1 goes.
+  /// Returns the place of U^-1, in the transform behind the last.
   GPUCHOLMOD_HOST_DEVICE A* scaling() const { return transform(s_.end) + Parts::scaling; }
-  /// And X_0, where P would be.
+  /// Returns the place of X_0: that of P in the transform behind the last.
   GPUCHOLMOD_HOST_DEVICE A* renewed() const { return transform(s_.end) + Parts::P; }
 
-  /// A thread's numbers of P of row block b, if there is one.
+  /// Begins to fetch a thread's elements of P of row block b.
   GPUCHOLMOD_HOST_DEVICE void fetch(int thread, int b) {
     const A* from = transform(b) + Parts::P;
     GPUCHOLMOD_UNROLL for (int i = 0; i < ahead; ++i)
       if (const int at = i * threads + thread; at < K * LDB) next_[thread].P[i] = from[at];
   }
 
-  /// P'P of the row block.
+  /// Adds P'P of a row block, whose P is at `own`, to the warp's tile of the sum.
   GPUCHOLMOD_HOST_DEVICE void add(const Warp& warp, const A* own) {
     GPUCHOLMOD_UNROLL for (int i = 0; i < NB; i += 8)
       warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, own + row(warp) * LDB + i, LDB),
@@ -162,10 +163,10 @@ class Closing {
   Team team_;
   const Segment& s_;
   A* shared_;
-  const A* X_0_ = nullptr;  ///< of a metric that has been renewed
-  A mean_growth_ = 0;       ///< when H was looked at last
-  typename Team::template PerThread<Ahead> next_;        ///< of the row block that comes next
-  typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile
+  const A* X_0_ = nullptr;  ///< X_0 of a renewed metric; null if H has not been renewed
+  A mean_growth_ = 0;       ///< mean_growth() at the last look at H
+  typename Team::template PerThread<Ahead> next_;        ///< P of the next row block
+  typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
 };
 
 }  // namespace gpucholmod::block_columns

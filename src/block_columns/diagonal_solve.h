@@ -5,15 +5,15 @@
 namespace gpucholmod::block_columns {
 
 /// Solves R_cc'P = V, or R_cc P = V in the order back, by substitution, for the CHAIN_COLUMNS columns of a cluster that
-/// solves. The residual is of the order of rounding whatever the condition of R_cc (Higham 2002, theorem 8.5), so this
-/// is for diagonal blocks whose inverse is too inaccurate to solve with. One team of SOLVE_WARPS warps.
+/// solves. The residual is of the order of rounding whatever the condition of R_cc (Higham 2002, theorem 8.5), so
+/// substitution serves diagonal blocks whose inverse is too inaccurate. By one team of SOLVE_WARPS warps.
 ///
 ///   R    R_cc in global memory, with leading dimension ld, zero below the diagonal
-///   sM   scratch, NB x LDT words, whose words behind row NB of each column stay as they are: first the rows of R_cc,
-///        or its columns in the order back, with 1 / R_ii on the diagonal
-///   sV   in: V(i, q) at q * LDB + i. Out: P likewise
+///   sM   scratch, NB x LDT words: receives the rows of R_cc, or its columns in the order back, with 1 / R_ii on the
+///        diagonal. The words behind row NB of each column stay as they are
+///   sV   in: V(i, q) at q * LDB + i; out: P(i, q) at q * LDB + i
 ///
-/// A warp solves for two columns of V, which need no other warp; a lane holds rows `lane` and `lane + LANES` of them.
+/// Each warp solves for two columns of V, without the other warps; a lane holds rows `lane` and `lane + LANES` of both.
 /// Ends in a barrier.
 template <Order order, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE_CALL void substitute_in_block(Team team, const T* R, index_t ld,
@@ -25,7 +25,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void substitute_in_block(Team team, const T* R, inde
   constexpr int columns = CHAIN_COLUMNS / SOLVE_WARPS, batch = 8;
   team.threads_sync([&](int thread) {
     GPUCHOLMOD_NO_UNROLL for (int first = thread; first < NB * NB; first += batch * SOLVE_WARPS * LANES) {
-      A entry[batch];  // all loads of a batch are on their way before the first has come
+      A entry[batch];  // all loads of a batch are in flight before the first arrives
       GPUCHOLMOD_UNROLL for (int l = 0; l < batch; ++l) {
         const int at = first + l * SOLVE_WARPS * LANES;
         entry[l] = A(Warp::template read<Access::transform>(R + at / NB * ld + at % NB));

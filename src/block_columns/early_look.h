@@ -5,19 +5,19 @@
 #include "block_columns/feed.h"
 #include "block_columns/renewal.h"
 
-/// Whether a segment ends with its first row block, asked of the first IB rows of that, before the chain begins. Kernel
-/// matrices are such: all that is done until the guard has rejected the row block would be lost. Reference:
-/// inst/design/segments.md.
+/// An early look at the first row block of a segment: its first IB rows tell, before the chain begins, that the guard
+/// will reject the row block. Kernel matrices have such row blocks. Without the look, all work done before the guard
+/// has rejected the row block would be lost. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
-/// Words that it takes, of shared memory.
+/// The shared memory of an early look, in words.
 template <int K>
 constexpr int early_look_words = IB * (BlockTransform<K>::KP + 8) + IB * LDC;
 
-/// Whether S = PP' has ||S||_F^2 / trace(S) above `enough`, and so an eigenvalue above it, which P'P then has as well:
-/// R'P = V of order IB, by substitution, a column to a lane. R(l, i) at i * ld + l, V(i, q) at q * ldv + i, pairs of it
-/// aligned. By one warp; `work`: early_look_words. Takes no segment: that would lie in local memory then, for all
-/// roles, and passes took 15 to 25 % longer.
+/// Returns whether ||S||_F^2 / trace(S) exceeds `enough` for S = PP': then S has an eigenvalue above `enough`, and P'P
+/// has the same eigenvalue. P solves R'P = V of order IB, by substitution, a column of V to a lane. R(l, i) at i * ld +
+/// l, V(i, q) at q * ldv + i, aligned in pairs. By one warp; `work`: early_look_words words. The segment is not an
+/// argument, as the segment would then be in local memory for all roles: passes took 15 to 25 % longer.
 template <int K, class Warp, class T, class A = typename Warp::Arithmetic>
 GPUCHOLMOD_HOST_DEVICE_CALL bool grows_beyond(Warp warp, A enough, const T* R, index_t ld, const A* V, index_t ldv,
                                               A* work) {
@@ -65,12 +65,13 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool grows_beyond(Warp warp, A enough, const T* R, i
   return warp.total(square) > enough * warp.total(diagonal);
 }
 
-/// Whether the guard would reject the first row block of all, H being I before it. Says so only where its first rows go
-/// so far beyond the bound, of an update twice, of a downdate half of what is left, that the guard, whose P is found in
-/// another way, would say the same, unless their triangle is singular to working precision: so a result has the same
-/// bits whether anybody has looked or not. False for columns of both signs, in single precision, which that condition
-/// would not be far from, and for segments behind the first, whose chain begins at once, as the inverses are there: P
-/// of their first row block would wait for the look. By one warp.
+/// Returns whether the guard would reject the first row block of the factor, H being I before it. Returns true only if
+/// the block's first rows exceed the bound by far: twice the bound in an update; in a downdate, they leave less than
+/// half of the bound. The guard, whose P is found in another way, then rejects the row block too, unless the triangle
+/// of these rows is singular to working precision. So a result has the same bits with the look and without. Returns
+/// false for columns of both signs; in single precision, where triangles are singular much sooner; and for segments
+/// behind the first. Their chain begins at once, as the inverses exist: P of their first row block would wait for the
+/// look. By one warp.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_rejected_early(const Warp& warp, const S& s, typename S::Arithmetic* work) {
   constexpr bool looks = std::is_same_v<typename S::Arithmetic, double>;
@@ -79,13 +80,13 @@ GPUCHOLMOD_HOST_DEVICE bool is_rejected_early(const Warp& warp, const S& s, type
                          s.V + index_t(s.place(0)) * NB, s.ldv, work);
 }
 
-/// P of all row blocks, for a block of threads that finishes them, by one warp; the one that finishes the first looks
-/// at that before. team.shared: early_look_words.
+/// Feeds a thread block that finishes with P of all row blocks, by one warp. In the thread block that finishes the
+/// first row block, this warp takes the early look before. team.shared: early_look_words words.
 template <int K, class Team, class S, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_finish(Team team, const S& s, int finisher, StagingRing& ring) {
   using Warp = typename Team::Warp;
   team.each_warp([&](Warp& warp) {
-    // Other ranks wait for P of a row block that is rejected.
+    // No look if several ranks work together: the other ranks wait for P of a rejected row block too.
     if (finisher > 0 || s.several() || !is_rejected_early<K>(warp, s, team.shared))
       return feed_P<K>(warp, s, s.last(), ring);
     team.reject(s.state(), 2 * s.blocks + 1);

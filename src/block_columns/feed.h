@@ -2,21 +2,21 @@
 
 #include "block_columns/segment.h"
 
-/// What goes from global to shared memory for a team, by one warp of its own, through a staging ring: slots in turn,
-/// each of which is filled, waited for, and released by every warp of the team. A team goes on until everything has
-/// come, or the ring is closed.
+/// The copies from global to shared memory for a team, which a warp beside the team makes through a staging ring. This
+/// warp fills the ring's slots in turn; every warp of the team waits for each slot, and releases the slot. A team goes
+/// on until everything has arrived, or the ring is closed.
 namespace gpucholmod::block_columns {
 
-/// P of row blocks up to `end`, as it is published, or up to one that is rejected; those that columns are taken past on
-/// this rank. Waits for the others too, and on several ranks for that of the rejected row block: the flags of a rank
-/// are cleared behind its launch, when nothing may be sent there any more.
+/// Feeds P of row blocks up to `end`, or up to a rejected one, as P is published; only of row blocks that this rank
+/// takes columns past. Waits for P of the other row blocks too, and on several ranks for P of the rejected row block:
+/// the flags of a rank are cleared behind its launch, and no rank may send P there any more by then.
 template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, StagingRing& ring) {
   const int unneeded = s.several() ? 0 : 1;
-  int known = s.start();  // of the row blocks before this one it is known that they are there
+  int known = s.start();  // P of the row blocks before this one is known to be published
   GPUCHOLMOD_NO_UNROLL for (int b = s.first; b < end; ++b) {
     const bool own = s.own_row_block(b) == b;
-    const int i = s.number_of_row_block(s.own_row_block(b));  // of the next that is filled
+    const int i = s.number_of_row_block(s.own_row_block(b));  // number of the next row block that fills a slot
     if (own) ring.wait_empty(warp, i, [] { return false; });
     const typename Warp::Wait wait;
     while (known <= b) {
@@ -35,8 +35,8 @@ GPUCHOLMOD_HOST_DEVICE void feed_P(const Warp& warp, const S& s, int end, Stagin
   }
 }
 
-/// Transforms of accepted row blocks; each when that of `later` row blocks behind it is accepted too, as far as there
-/// is one.
+/// Feeds the block transforms of accepted row blocks: each when the row blocks up to `later` behind it, as far as they
+/// exist, are accepted as well, or one of these is rejected.
 template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_transforms(const Warp& warp, const S& s, int later, StagingRing& ring) {
   int known = s.start();

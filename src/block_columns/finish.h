@@ -6,33 +6,34 @@
 
 namespace gpucholmod::block_columns {
 
-/// Shared memory of a block of threads that finishes transforms, in words.
+/// The shared memory of a thread block that finishes block transforms, in words.
 template <int K, class Card>
 struct FinishMemory {
   static constexpr int KP = BlockTransform<K>::KP;
-  static constexpr int LDW = KP + 8;  ///< of KP contiguous
-  static constexpr int slots = Card::template finish_slots<K>;  ///< for P of row blocks
+  static constexpr int LDW = KP + 8;  ///< leading dimension of matrices with KP contiguous words
+  static constexpr int slots = Card::template finish_slots<K>;  ///< slots of the ring for P of row blocks
   static constexpr int P_words = KP * LDB;
   static constexpr int square = KP * LDW;
-  static constexpr int scratch = IB * LDW + 2 * IB * LDC;  ///< of a sub-block, and of the guard, unless KP is 32
+  static constexpr int scratch = IB * LDW + 2 * IB * LDC;  ///< words of a sub-block; of the guard too, unless KP is 32
   static constexpr int of_guard = KP > IB ? invert_factor_words + IB * LDC : scratch;
   static_assert(KP == IB || scratch >= invert_factor_words);
-  /// Whether P_s has a place of its own: a bulk copy to a slot that has been written to would need a proxy fence.
+  /// True if P_s has a place of its own: a bulk copy into a slot that threads have written to would need a proxy fence.
   static constexpr bool renewed_apart = Card::clusters && may_renew<K>;
   static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + 2 * square,
                        P_s = work + SUBS * scratch + of_guard, words = P_s + (renewed_apart ? P_words : 0);
 };
 
-/// Finishes the transforms of every finishers-th row block: H before each of its sub-blocks, a sum over all P so far;
-/// then, of the sub-blocks side by side,
+/// Finishes the block transform of every `finishers`-th row block. The metric H_a before each sub-block a is a sum over
+/// all P so far. Four warps then compute, for the four sub-blocks side by side,
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// of which C_a^-T and sigma C_a^-T Z_a are the transform, and whether the H behind the row block passes the guard. The
-/// diagonal of R~ is found here as well, as that of C_a R_aa: so it is positive, and right to its own last digits,
-/// however large what stands above it is. A row block of which an entry would leave the range of normal numbers is
-/// rejected. Where H of an update has grown, it is renewed (renewal.h): every block of threads that finishes finds that
-/// for itself, before the same row block. With columns of both signs, S = diag(I, -I), H begins with S, and
+/// C_a^-T and sigma C_a^-T Z_a form the block transform. A fifth warp tests whether the H behind the row block passes
+/// the guard. The diagonal of R~ is computed here as well, as the diagonal of C_a R_aa: each entry is positive, and
+/// right to its own last digits, however large the entries above it are. A row block is rejected if an entry of its
+/// diagonal would leave the range of normal numbers. If H of an update has grown, H is renewed (renewal.h): every
+/// thread block that finishes detects the growth for itself, before the same row block. With columns of both signs, S =
+/// diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class Segment, int K, class Team, class StagingRing>
@@ -49,7 +50,8 @@ class Finish {
   GPUCHOLMOD_HOST_DEVICE Finish(Team team, const Segment& segment, int finisher, StagingRing& ring)
       : team_(team), s_(segment), finisher_(finisher), ring_(ring), shared_(team.shared) {}
 
-  /// The ring's slots must hold zeros from row K of P on.
+  /// Finishes this thread block's row blocks, up to the first that is rejected. The ring's slots must hold zeros behind
+  /// the K columns of P.
   GPUCHOLMOD_HOST_DEVICE void run() {
     team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
     GPUCHOLMOD_NO_UNROLL for (int i = 0; s_.first + i < s_.last(); ++i) {
@@ -61,7 +63,7 @@ class Finish {
       A* sP = ring_.slot(i);
       if (may_renew<K> && renewed_) {
         A* const P_s = S::renewed_apart ? shared_ + S::P_s : sP;
-        team_.barrier();  // the row block before has been summed up
+        team_.barrier();  // all warps have added up P of the row block before
         renew_P<Access::shared>(team_, sP, P_s, X_0(), LDW);
         sP = P_s;
       }
@@ -87,7 +89,7 @@ class Finish {
   }
 
  private:
-  /// Takes what still comes.
+  /// Receives P of the row blocks from number i on, and releases their slots unused.
   GPUCHOLMOD_HOST_DEVICE void drain(int i) {
     for (; s_.first + i < s_.last(); ++i)
       if (!team_.all_warps([&](Warp& warp) {
@@ -99,23 +101,23 @@ class Finish {
   }
 
   GPUCHOLMOD_HOST_DEVICE bool mixed() const { return KP > HALF && s_.mixed(); }
-  /// Of the last columns of V.
+  /// Returns the sign of the last columns of V.
   GPUCHOLMOD_HOST_DEVICE A last_sign() const { return KP > HALF ? s_.sigma2 : s_.sigma; }
 
-  /// Of sub-block a; SUBS: behind the row block.
+  /// Returns the place of H before sub-block a; for a = SUBS, of H behind the row block.
   GPUCHOLMOD_HOST_DEVICE A* H(int a) const { return shared_ + S::H + a * S::square; }
-  /// U_a^-1, in the place of H_a, but for the first of these, which a rejected row block asks for again.
+  /// Returns the place of U_a^-1: that of H_a, except for a = 0, as reject() still needs H_0.
   GPUCHOLMOD_HOST_DEVICE A* X(int a) const { return a == 0 ? shared_ + S::X : H(a); }
-  /// Of a metric that has been renewed; of another, with columns of both signs, what the guard leaves.
+  /// Returns the place of X_0 of a renewed metric; with columns of both signs (never renewed), of the guard's X.
   GPUCHOLMOD_HOST_DEVICE A* X_0() const { return shared_ + S::X + S::square; }
   GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
 
-  /// The warp's tile of H.
+  /// Returns the first row, or column, of the warp's tile of H.
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
-  /// R_ii of the warp's sub-block of row block b, as it stands behind the inverse of its diagonal block: long before it
-  /// is needed, as it takes its time to come.
+  /// Reads R_ii of the warp's sub-block of row block b from behind the inverse of its diagonal block: long before the
+  /// entries are needed, as global memory takes long to answer.
   GPUCHOLMOD_HOST_DEVICE void take_diagonal(const Warp& warp, int b) {
     const A* from = s_.inverse(b) + warp.id * IB * LDT + diagonal_at;
     warp.each([&](int lane) {
@@ -123,23 +125,24 @@ class Finish {
     });
   }
 
-  /// The sum of P'P, with 16 rows more.
+  /// Adds P'P of the 16 rows of sub-block a to the warp's tile of the sum.
   GPUCHOLMOD_HOST_DEVICE void add_sub_block(const Warp& warp, const A* sP, int a) {
     GPUCHOLMOD_UNROLL for (int i = a * IB; i < (a + 1) * IB; i += 8)
       warp.template multiply_add<1, Access::shared>(sum_[warp], load_left(warp, sP + row(warp) * LDB + i, LDB),
                                                     sP + column(warp) * LDB + i, LDB);
   }
 
-  /// The warp's tile of H as it is now.
+  /// Returns the warp's tile of the current H.
   GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_H(const Warp& warp) {
     return tile_of_squares(warp, sum_[warp], row(warp), column(warp), s_);
   }
-  /// H as it is now, as the one before sub-block a.
+  /// Stores the warp's tile of the current H as the H before sub-block a.
   GPUCHOLMOD_HOST_DEVICE void store_H(const Warp& warp, int a) {
     store_tile(warp, tile_of_H(warp), this->H(a) + row(warp) * LDW + column(warp), LDW);
   }
   GPUCHOLMOD_HOST_DEVICE A* transform(int b) const { return s_.transforms + index_t(b) * Parts::stride; }
-  /// H behind the last row block, for Closing; and X_0 where its P would be.
+  /// Writes the H behind the last row block to the transform behind the last, for Closing; and a renewed metric's X_0
+  /// to the place of P there.
   GPUCHOLMOD_HOST_DEVICE void leave_H(const Warp& warp) {
     A *const to = transform(s_.end), *const first = to + row(warp) * LDB + column(warp);
     store_tile(warp, tile_of_H(warp), first + Parts::scaling, LDB);
@@ -147,7 +150,7 @@ class Finish {
       store_tile(warp, load_tile<Access::shared>(warp, X_0() + row(warp) * LDW + column(warp), LDW), first, LDB);
   }
 
-  /// Row block b, whose P is in sP. False: rejected.
+  /// Finishes row block b, whose P is in sP. Returns false if the row block is rejected.
   GPUCHOLMOD_HOST_DEVICE bool finish(int b, const A* sP) {
     A* const to = transform(b);
     team_.barrier();
@@ -164,7 +167,8 @@ class Finish {
     return good;
   }
 
-  /// Nothing is done from row block b on.
+  /// Rejects row block b: b and all later row blocks are left to the next turn. Finds whether row block b would be
+  /// rejected with H = I before it as well.
   GPUCHOLMOD_HOST_DEVICE void reject(int b) {
     leave_scaling(b);
     team_.each_warp([&](Warp& warp) {
@@ -180,7 +184,7 @@ class Finish {
     team_.reject(s_.state(), 2 * (s_.blocks - b) + again);
   }
 
-  /// U^-1 of the H before row block b. Ends in a barrier.
+  /// Writes U^-1 of the H before row block b to its transform. Ends in a barrier.
   GPUCHOLMOD_HOST_DEVICE void leave_scaling(int b) {
     A* const to = transform(b) + Parts::scaling;
     team_.threads_sync([&](int thread) {
@@ -191,16 +195,16 @@ class Finish {
     });
   }
 
-  /// Returns whether H is to be renewed before row block b: in an update, where it has grown.
+  /// Returns whether H is to be renewed before row block b: if H of an update has grown.
   GPUCHOLMOD_HOST_DEVICE bool is_to_renew(int b) {
-    static_assert(S::slots < 8);  // so all warps have read the scratch when it is written again, 8 row blocks behind
+    static_assert(S::slots < 8);  // so all warps have read the scratch before a look 8 row blocks later writes to it
     const int i = b - s_.first;
     if (renewed_ || s_.sigma < 0 || !is_looked_at(i)) return false;
     const A before = mean_growth_;
     mean_growth_ = mean_growth(team_, sum_, work(0) + i % 2 * growth_words);
     return has_grown(mean_growth_, before);
   }
-  /// Renews it: X_0 <- U^-1, and H is I again.
+  /// Renews H before row block b: X_0 <- U^-1, and H is I again.
   GPUCHOLMOD_HOST_DEVICE void renew(int b) {
     team_.each_warp([&](Warp& warp) {
       if (warp.id < tiles) store_H(warp, 0);
@@ -243,7 +247,7 @@ class Finish {
     bool good = invert_cholesky(warp, M, LDC, C, LDC);
     warp.sync();
     good = find_diagonal(warp, C, rows, to + Parts::diagonal + a * IB) && good;
-    Left<Warp> C_left[2];  // scaled, as sigma C_a^-T Z_a is then
+    Left<Warp> C_left[2];  // scaled, so that the product sigma C_a^-T Z_a is scaled too
     GPUCHOLMOD_UNROLL for (int h = 0; h < 2; ++h) {
       C_left[h] = load_left(warp, C + 8 * h, LDC);
       warp.each([&](int lane) {
@@ -261,8 +265,8 @@ class Finish {
     return good;
   }
 
-  /// to <- the diagonal of C R for the warp's sub-block, scaled, whose first row is `row`: C^-1 as invert_cholesky()
-  /// leaves it. Returns false where an entry is no normal number as a T.
+  /// Computes to <- the diagonal of C R, scaled, of the warp's sub-block, whose first row is `row`; C^-1 as
+  /// invert_cholesky() leaves it. Returns false if an entry is no normal number as a T.
   GPUCHOLMOD_HOST_DEVICE bool find_diagonal(const Warp& warp, const A* sC_inverse, index_t row, A* to) {
     return warp.leading([&](int lane) {
       if (lane >= IB) return true;
@@ -272,7 +276,8 @@ class Finish {
     }) == LANES;
   }
 
-  /// Whether the H behind the row block has all its eigenvalues above the bound (downdate), or below it (update).
+  /// Returns whether all eigenvalues of the H behind the row block are above the bound (downdate), or below the bound
+  /// (update).
   GPUCHOLMOD_HOST_DEVICE bool passes(const Warp& warp) {
     A* const H = this->H(SUBS);
     warp.each([&](int lane) {
@@ -290,11 +295,11 @@ class Finish {
   int finisher_;
   StagingRing& ring_;
   A* shared_;
-  bool renewed_ = false;  ///< whether H has been: then P is P_s, H is H_s
-  int from_ = 0;          ///< the row block before which it was
-  A mean_growth_ = 0;     ///< when H was looked at last
+  bool renewed_ = false;  ///< true if H has been renewed: then P is P_s, H is H_s
+  int from_ = 0;          ///< the row block before which H was renewed
+  A mean_growth_ = 0;     ///< mean_growth() at the last look at H
   typename Team::template PerWarp<Tile<Warp>> sum_;  ///< the warp's tile of the sum of P'P
-  typename Team::template PerWarp<typename Warp::template PerLane<A>> R_diagonal_;  ///< of the row block at hand
+  typename Team::template PerWarp<typename Warp::template PerLane<A>> R_diagonal_;  ///< R_ii of the row block at hand
 };
 
 }  // namespace gpucholmod::block_columns

@@ -7,11 +7,11 @@
 /// matrix has a Cholesky factor. Reference: inst/design/guard.md.
 namespace gpucholmod::block_columns {
 
-/// What H begins with, times sigma, in row q.
+/// Returns the diagonal entry in row q of the matrix that H begins with, sigma diag(sigma I, sigma2 I).
 template <class S>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic sign_of(const S& s, int q) { return q < HALF ? 1 : s.sigma * s.sigma2; }
 
-/// Returns a tile of H, whose first row and column these are, from the sum of P'P.
+/// Returns the tile of H whose first row and column are `row` and `column`, from the same tile of the sum of P'P.
 template <class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_squares(const Warp& warp, const Tile<Warp>& sum, int row, int column,
                                                   const S& s) {
@@ -24,10 +24,10 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> tile_of_squares(const Warp& warp, const Tile<W
   return H;
 }
 
-constexpr int invert_factor_words = 3 * IB * LDC;  ///< of shared memory, for invert_factor() of order 32
+constexpr int invert_factor_words = 3 * IB * LDC;  ///< words of shared memory for invert_factor() of order 32
 
-/// f(half, D) for both halves (16 x 8) of the product A B of order 16, D begun by begin(half). left(l): columns l to
-/// l + 7 of A; B(k, n) at n * ld + k.
+/// Calls store(half, D) for both halves (16 x 8) of D = begin(half) + s A B, of order 16. left(l): columns l to l + 7
+/// of A; B(k, n) at n * ld + k.
 template <int s, class Warp, class Begin, class Left, class Store>
 GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& left, const typename Warp::Arithmetic* B,
                                        int ld, Store&& store) {
@@ -40,9 +40,9 @@ GPUCHOLMOD_HOST_DEVICE void product_16(const Warp& warp, Begin&& begin, Left&& l
   warp.sync();
 }
 
-/// X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. X may be A. A symmetric, of order KP = 16 or 32, ld KP +
-/// 8; X(l, c) at c * (KP + 8) + l, its strict lower triangle zero. False where there is no such U. `work`:
-/// invert_factor_words words.
+/// Computes X <- U^-1, U'SU = A, S = diag(I, `other` I), by one warp. X may be A. A is symmetric, of order KP = 16 or
+/// 32, with leading dimension KP + 8; X(l, c) at c * (KP + 8) + l, its strict lower triangle zero. Returns false if no
+/// such U exists. `work`: invert_factor_words words.
 ///
 ///   KP = 32:  X11 from A11,  U12 = X11'A12,  X22 from other * (A22 - U12'U12) - bound I,  X12 = -X11 (U12 X22)
 template <int KP, class Warp>
@@ -84,8 +84,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_factor(Warp warp, const typename Warp::A
   return ok;
 }
 
-/// Whether a row block passes the guard if H is I before it: with H_0 before and H behind it that is the question
-/// whether sigma (bound H_0 - H) is positive definite. H is lost; `work` as in invert_factor().
+/// Returns whether a row block passes the guard if H is I before the row block. With H_0 before and H behind the row
+/// block, it passes if sigma (bound H_0 - H) is positive definite. H is overwritten; `work` as in invert_factor().
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmetic* sH,
                                               const typename Warp::Arithmetic* sH_0, typename Warp::Arithmetic sigma,
@@ -101,15 +101,16 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_alone(Warp warp, typename Warp::Arithmet
   return invert_factor<KP>(warp, sH, sH, work);
 }
 
-/// With columns of both signs: whether what is left of the removed ones, minus their Schur complement in H, is above
-/// the bound. sX, work: as in invert_factor().
+/// Returns whether, with columns of both signs, minus the Schur complement of the removed columns in H is above its
+/// bound. sX, work: as in invert_factor().
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool passes_below(Warp warp, const typename Warp::Arithmetic* sH,
                                               typename Warp::Arithmetic* sX, typename Warp::Arithmetic* work) {
   return invert_factor<KP>(warp, sH, sX, work, -1, least_downdate);
 }
 
-/// And whether the added ones' H, and I + P'P of the removed ones, are below theirs. `work`: IB * LDC words.
+/// Returns whether, with columns of both signs, H of the added columns and I + P'P of the removed columns are below
+/// their bounds. `work`: IB * LDC words.
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const typename Warp::Arithmetic* sH,
                                               typename Warp::Arithmetic* work) {
@@ -125,17 +126,18 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool passes_above(Warp warp, const typename Warp::Ar
     warp.sync();
     return good;
   };
-  return below(sH, largest_update) && below(sH + HALF * (ld + 1), largest_removed - 2);  // H = P'P - I there
+  return below(sH, largest_update) && below(sH + HALF * (ld + 1), largest_removed - 2);  // H = P'P - I in this block
 }
 
-/// G <- X'HX, X upper: H of a row block with S before it, for the one behind U'SU, X = U^-1. sT: as large as G.
+/// Computes G <- X'HX, X upper. If a row block takes the metric U'SU to H, and X = U^-1, that row block takes S to G.
+/// sT: as large as G.
 template <int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL void congruent(Warp warp, const typename Warp::Arithmetic* sH,
                                            const typename Warp::Arithmetic* sX, typename Warp::Arithmetic* sT,
                                            typename Warp::Arithmetic* sG) {
   using A = typename Warp::Arithmetic;
   constexpr int ld = KP + 8;
-  const auto product = [&](const A* left, const A* right, A* to) {  // left' right, both by columns
+  const auto product = [&](const A* left, const A* right, A* to) {  // to <- left' right, both by columns
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i < KP; i += IB)
       GPUCHOLMOD_NO_UNROLL for (int j = 0; j < KP; j += 8) {
         Tile<Warp> D = zero_tile(warp);

@@ -5,26 +5,27 @@
 
 namespace gpucholmod::block_columns {
 
-/// Shared memory that inverting `count` diagonal blocks takes, in words, and the warps that do it.
+/// The shared memory for inverting `count` diagonal blocks, in words, and the number of warps that invert them.
 template <int count>
 struct InverseMemory {
   static constexpr int warps = count * SUBS;
   static constexpr int block = NB * LDB, D = 0, X = D + count * block, E = X + count * block;
-  static constexpr int norms = E;  ///< E is no longer needed then: find_norms()
+  static constexpr int norms = E;  ///< norms of find_norms(), in the place of E, which is no longer needed then
   static constexpr int partial = E + warps * IB * LDC, left = partial + warps, words = left + 3 * warps;
   static_assert(count * 2 * NB <= warps * IB * LDC);
 };
 template <class Team>
 using InverseMemoryOf = InverseMemory<Team::Warp::Card::inverted_at_once>;
 
-/// Tiles (c - above, c) of R, c counting from `first` in the order of the segment, by rows; where there is none, some
-/// other one.
+/// Copies tiles (c - above, c) of R to sD, by rows, for c from `first` on in the order of the segment. If R has no such
+/// tile, copies the diagonal block (c, c) in its place.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int above, typename S::Arithmetic* sD) {
   using T = typename S::Scalar;
   constexpr int count = Team::Warp::Card::inverted_at_once, threads = InverseMemory<count>::warps * LANES,
-                batch = NB * NB / threads;  // loads at a time, as each takes long
-  // Thread i of a batch: a warp has 4 rows and 8 columns, which lie in 16 different pairs of banks, half by half.
+                batch = NB * NB / threads;  // loads in flight at a time, as each takes long
+  // Row and column of element i. A warp has 4 rows and 8 columns; two neighbouring rows of these lie in 16 different
+  // pairs of banks.
   const auto row = [](int i) { return i % 4 + i / LANES % (NB / 4) * 4; };
   const auto column = [](int i) { return i / 4 % 8 + i / LANES / (NB / 4) * 8; };
   team.threads_sync([&](int thread) {
@@ -43,7 +44,7 @@ GPUCHOLMOD_HOST_DEVICE void take_tiles(Team team, const S& s, int first, int abo
   });
 }
 
-/// partial <- ||R_bb||_F^2 and ||X||_F^2, in two parts each, of each block.
+/// Computes partial <- ||R_bb||_F^2 and ||X||_F^2 of each block, each in two parts.
 template <class Team, class A>
 GPUCHOLMOD_HOST_DEVICE void find_condition(Team team, const A* sD, const A* sX, A* partial) {
   using Warp = typename Team::Warp;
@@ -64,15 +65,15 @@ GPUCHOLMOD_HOST_DEVICE void find_condition(Team team, const A* sD, const A* sX, 
   });
 }
 
-/// Whether block x is solved with by its inverse alone.
+/// Returns whether solving with diagonal block x uses its inverse alone.
 template <class A>
 GPUCHOLMOD_HOST_DEVICE bool is_well_conditioned(const A* partial, int x) {
   const A* const part = partial + x * SUBS;
   return (part[0] + part[2]) * (part[1] + part[3]) < A(unrefined * unrefined);
 }
 
-/// norms <- for each block, the 2-norms of the rows of R_bb, then of the columns of X, a thread each, whose turn begins
-/// elsewhere than those of its neighbours: so the lanes of a warp are in different banks.
+/// Computes norms <- for each block, the 2-norms of the rows of R_bb, then of the columns of X. Each thread finds one
+/// norm, and begins at another element than its neighbours, so that the lanes of a warp read different banks.
 template <class Team, class A>
 GPUCHOLMOD_HOST_DEVICE void find_norms(Team team, const A* sD, const A* sX, A* norms) {
   team.threads_sync([&](int thread) {
@@ -118,11 +119,12 @@ GPUCHOLMOD_HOST_DEVICE auto left_of_identity(const Warp& warp, const typename Wa
   return warp.total(sum);
 }
 
-/// What tells how to solve with an inverse: `left` has a part of each from every warp, 16 rows or columns of a block.
+/// The three sums that decide how to solve with an inverse. `left` has a part of each sum from every warp, over 16 rows
+/// or columns of a block.
 struct PartsLeft {
-  static constexpr int forward = int(Order::forward);  ///< of ||I - X R_bb||_F^2
-  static constexpr int back = int(Order::back);          ///< of ||I - R_bb X||_F^2
-  static constexpr int spread = 2;   ///< of the sum over l of ||X(:, l)|| ||R_bb(l, :)||
+  static constexpr int forward = int(Order::forward);  ///< index of the sum ||I - X R_bb||_F^2
+  static constexpr int back = int(Order::back);          ///< index of the sum ||I - R_bb X||_F^2
+  static constexpr int spread = 2;   ///< index of the sum over l of ||X(:, l)|| ||R_bb(l, :)||
   template <class A>
   GPUCHOLMOD_HOST_DEVICE static A sum(const A* left, int warps, int x, int which) {
     const A* const part = left + which * warps + x * SUBS;
@@ -130,8 +132,8 @@ struct PartsLeft {
   }
 };
 
-/// Finds these parts for each block that is not well-conditioned. `both`: for both orders, not for that of the segment
-/// alone.
+/// Finds the parts of the sums of PartsLeft for each block that is not well-conditioned. `both`: for both orders, not
+/// only for the order of the segment.
 template <Order order, bool both, class Team, class A>
 GPUCHOLMOD_HOST_DEVICE void find_left(Team team, const A* sD, const A* sX, const A* partial, const A* norms, A* left) {
   using Warp = typename Team::Warp;
@@ -154,16 +156,16 @@ GPUCHOLMOD_HOST_DEVICE void find_left(Team team, const A* sD, const A* sX, const
   });
 }
 
-/// How to solve with the inverse of block x, which is not well-conditioned; `which`: forward or back.
+/// Returns how to solve with the inverse of block x, which is not well-conditioned; `which`: forward or back.
 template <class A>
 GPUCHOLMOD_HOST_DEVICE Solving refined_or_substituted(const A* left, int warps, int x, int which) {
   const A rho = sqrt(PartsLeft::sum(left, warps, x, which)) +
                 8 * unit_roundoff<A> * PartsLeft::sum(left, warps, x, PartsLeft::spread);
-  return rho < refinable<A> ? by_refinement : by_substitution;  // which it is where rho is NaN
+  return rho < refinable<A> ? by_refinement : by_substitution;  // by_substitution if rho is NaN, too
 }
 
-/// Writes behind the inverses of blocks from `first` on that are not well-conditioned how to solve with them. `both`:
-/// they are for both orders.
+/// Writes how to solve with the inverse of each block, from `first` on, that is not well-conditioned, behind that
+/// inverse. `both`: for solving in both orders.
 template <bool both, class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void put_solving(Team team, const S& s, int first) {
   using A = typename S::Arithmetic;
@@ -180,8 +182,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void put_solving(Team team, const S& s, int first) {
   });
 }
 
-/// The inverses of diagonal blocks from `first` on, as many as are inverted at once, to global memory, each with what
-/// stands behind it. By a team of InverseMemory::warps warps. `both`: as above.
+/// Inverts Card::inverted_at_once diagonal blocks, from `first` on. Writes each inverse to global memory, and behind
+/// the inverse the diagonal of R and how to solve (Solving). By a team of InverseMemory::warps warps. `both`: as in
+/// put_solving().
 template <bool both = false, class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first) {
   using Warp = typename Team::Warp;
@@ -193,7 +196,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
   invert_diagonal_blocks(team, sD, sX, team.shared + M::E);
   find_condition(team, sD, sX, partial);
   team.warps_sync([&](Warp& warp) {
-    constexpr int at_a_time = 4;  // columns: so that none waits for the one before
+    constexpr int at_a_time = 4;  // columns, none of which waits for the column before
     GPUCHOLMOD_NO_UNROLL for (int c = warp.id * at_a_time; c < count * NB; c += M::warps * at_a_time)
       warp.each([&](int lane) {
         const A* const from = sX + c * LDB + lane;
@@ -211,7 +214,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void invert_blocks(Team team, const S& s, int first)
   team.once([&] { Warp::add_release(s.inverted, 1, s.is_led()); });
 }
 
-/// To the team's memory what invert_blocks() leaves there, where the inverses have been found before.
+/// Copies inverses that an earlier launch has found to the place in the team's memory where invert_blocks() leaves
+/// them.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first) {
   using M = InverseMemoryOf<Team>;
@@ -226,9 +230,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first)
   });
 }
 
-/// The links of the same block columns c, from `begin` on, G = R_(c-1)c X_c, or X_c R_c(c-1) in the order back, X being
-/// in the team's memory as invert_blocks() leaves it: the first has none, and in the place of one may lie what steps
-/// have found (rejected.h). The left factor of G'P, or GP, is at m * LDT + l.
+/// Computes the links of block columns c, Card::inverted_at_once of them from `first` on, but none before `begin`: G =
+/// R_(c-1)c X_c, or X_c R_c(c-1) in the order back. X is in the team's memory as invert_blocks() leaves it. The first
+/// block column has no link, and the place of a link before `begin` may hold a diagonal block from Householder steps
+/// (rejected.h). Element (m, l) of the left factor of G'P, or of GP, is at m * LDT + l.
 ///
 ///     forward   G(l, m) = sum over j of R_(c-1)c(l, j) X(j, m)     left X' by rows m, tile by rows l
 ///     back      G(m, l) = sum over j of X(m, j) R_c(c-1)(j, l)     left X by rows m, tile by columns l
@@ -262,8 +267,9 @@ GPUCHOLMOD_HOST_DEVICE_CALL void link_blocks(Team team, const S& s, int begin, i
   team.once([&] { Warp::add_release(s.linked, 1, s.is_led()); });
 }
 
-/// Whether the links of the block columns from `first` on have been found: behind the last column of the last of them,
-/// where a row block that steps have found does not reach.
+/// Returns the word that is 1 if the links of the block columns from `first` on have been found, otherwise 0. The word
+/// is stored behind the last column of the last of these links, where a diagonal block from Householder steps does not
+/// reach.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic& are_linked(const Team&, const S& s, int first) {
   constexpr int place = (NB - 1) * LDT + NB;
@@ -271,8 +277,9 @@ GPUCHOLMOD_HOST_DEVICE typename S::Arithmetic& are_linked(const Team&, const S& 
   return s.links[index_t(first + Team::Warp::Card::inverted_at_once - 1) * INVERSE + place];
 }
 
-/// The inverses and the links of the same block columns, in the first turn of a pass; no links where a row block has
-/// been rejected by then (`stop`), as nobody needs them in this turn.
+/// Computes the inverses and the links of the block columns from `first` on, in the first turn of a pass. Leaves out
+/// the links if a row block has been rejected by then (`stop`), as this turn no longer needs them; not if several ranks
+/// work together.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE void invert_and_link(Team team, const S& s, const int* stop, int first) {
   using Warp = typename Team::Warp;
@@ -282,8 +289,8 @@ GPUCHOLMOD_HOST_DEVICE void invert_and_link(Team team, const S& s, const int* st
   team.once([&] { are_linked(team, s, first) = now; });
 }
 
-/// The links that the first turn has left out, in a later one, whose segment begins with row block `begin`. Those
-/// before it nobody needs any more, but counts.
+/// Computes the links that the first turn has left out, in a later turn, whose segment begins with row block `begin`.
+/// Links before `begin` are no longer needed and not computed, but are counted in `linked`.
 template <class S, class Team>
 GPUCHOLMOD_HOST_DEVICE void link_later(Team team, const S& s, int begin, int first) {
   if (are_linked(team, s, first) != 0) return;

@@ -7,18 +7,18 @@
 #include "base/types.h"
 #include "block_columns/turns.h"
 
-/// The passes of a modification, and the memory that each takes; for whoever runs them.
+/// The passes of a modification, and the memory that each pass needs, for the code that runs them.
 namespace gpucholmod::block_columns {
 
-constexpr index_t most_columns = 32;  ///< of V in one pass; more go in several
-constexpr index_t margin = 32;        ///< the leading dimension of a panel is that much more than its rows
+constexpr index_t most_columns = 32;  ///< columns of V in one pass at most; more take several passes
+constexpr index_t margin = 32;        ///< leading dimension of a panel minus its rows
 
 inline int strips_of(index_t n) { return int((n + STRIP - 1) / STRIP); }
 
-/// The width that k <= most_columns columns of V are padded to.
+/// Returns the width to which k <= most_columns columns of V are padded.
 inline int padded_width(index_t k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
 
-/// f(std::integral_constant<int, width>()) for a padded width.
+/// Returns f(std::integral_constant<int, width>()) for a padded width.
 template <class F>
 decltype(auto) with_width(int width, F&& f) {
   switch (width) {
@@ -28,17 +28,17 @@ decltype(auto) with_width(int width, F&& f) {
   }
 }
 
-/// Columns [first, first + count) of V in one pass, the last `removed` of which are taken away.
+/// Describes columns [first, first + count) of V in one pass, the last `removed` of which are removed.
 struct PassColumns {
   index_t first, count, removed;
 
   index_t added() const { return count - removed; }
   bool mixed() const { return removed > 0 && removed < count; }
-  /// Of V in the pass.
+  /// Returns the number of columns of V in the pass, with its padding.
   int width() const { return mixed() ? 2 * HALF : padded_width(count); }
   double sigma() const { return added() > 0 ? 1 : -1; }
   double sigma2() const { return removed > 0 ? -1 : 1; }
-  /// f(column of the pass, column of V, how many), where they lie one behind the other in both.
+  /// Calls f(column of the pass, column of V, number of columns) for each run of columns that are consecutive in both.
   template <class F>
   void each(F&& f) const {
     if (!mixed()) return f(index_t(0), first, count);
@@ -47,8 +47,8 @@ struct PassColumns {
   }
 };
 
-/// The passes for k columns of V, the last `removed` of which are taken away, of at most `width` columns each: first
-/// what is added. The last columns of that and the first of the others share a pass, where that saves one.
+/// Returns the passes, of at most `width` columns each, for k columns of V, the last `removed` of which are removed.
+/// Added columns are first. The last added and the first removed columns share a pass if that saves one.
 inline std::vector<PassColumns> passes_of(index_t k, index_t removed, index_t width) {
   const index_t added = k - removed, last = added % width, first = removed % width;
   const bool shared = width == 2 * HALF && last > 0 && first > 0 && last <= HALF && first <= HALF;
@@ -68,23 +68,23 @@ inline std::vector<PassColumns> passes_of(index_t k, index_t removed, index_t wi
   return passes;
 }
 
-/// The width of the widest of them, where there is room for any.
+/// Returns the width of the widest pass, if there is room for passes of any width.
 inline int widest_pass(index_t k, index_t removed) {
   int width = 8;
   for (const PassColumns& pass : passes_of(k, removed, most_columns)) width = std::max(width, pass.width());
   return width;
 }
 
-/// V of so many strips is in shared memory while it is updated; V of more may be outside.
+/// The number of strips whose V is always in shared memory while it is updated; V of more strips may be outside.
 constexpr int strips_in_shared = 2;
 
-/// The memory of a pass, in doubles: of the whole factor V and transforms, and of a panel, or the widest of several,
-/// what its own segments need. It is one piece: to allocate takes as long as to launch.
+/// Describes the memory of a pass, in doubles: V and transforms of the whole factor, and what the segments of a panel,
+/// or of the widest of several panels, need. The memory is one piece, as an allocation takes as long as a launch.
 struct SegmentSize {
-  int columns;  ///< of V: 8, 16 or 32
+  int columns;  ///< columns of V: 8, 16 or 32
   int strips, panel_strips;
-  int side_strips = 0;     ///< of both, the last: right-hand sides
-  int updated_strips = 0;  ///< that one launch updates, where those may be more than `panel_strips`
+  int side_strips = 0;     ///< strips of right-hand sides, the last of `strips` and of `panel_strips`
+  int updated_strips = 0;  ///< strips that one launch updates, if these may be more than `panel_strips`
 
   int blocks() const { return (strips - side_strips) * BLOCKS; }
 
@@ -98,7 +98,7 @@ struct SegmentSize {
   index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
   index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }
   index_t V_outside() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
-  /// What V holds, a Looked for each piece; then, next to it, PassInts.
+  /// Returns the place of a Looked for each piece of V; PassInts follow.
   index_t looks() const {
     const int most = std::max(panel_strips, updated_strips);
     return V_outside() + (most > strips_in_shared ? index_t(most) * STRIP * columns : 0);

@@ -6,9 +6,9 @@ namespace gpucholmod::block_columns {
 
 GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) : -1000; }
 
-/// A row block by mixed hyperbolic Householder steps, row by row, H being I: slower than the unscaled step, and always
-/// stable. For one that the guard rejects from the start of a segment, and for all where there are no kernels for
-/// segments.
+/// Modifies a row block by mixed hyperbolic Householder steps, row by row, with H = I: slower than the unscaled step,
+/// and always stable. Used for a row block that the guard rejects at the start of a segment, and for all row blocks if
+/// there are no kernels for segments.
 ///
 /// Row i, r = R_ii, v = V(i, :), rho = sqrt(r^2 + sigma |v|^2), y = v / (r + rho), tau = rho / (r + rho):
 ///
@@ -16,50 +16,50 @@ GPUCHOLMOD_HOST_DEVICE int exponent_of(double x) { return x > 1e-300 ? ilogb(x) 
 ///   V <- V - y (R~_i + R_i)               update
 ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
 ///
-/// Reference: inst/design/block-householder.md. All rows in one launch: a thread has a column, V of it in registers.
-/// Every block of threads finds the steps for itself, from the diagonal block, whose columns its first NB threads have,
-/// so that none waits for another.
+/// Reference: inst/design/block-householder.md. One launch does all rows. Each thread has a column, and keeps V of this
+/// column in registers. The first NB threads of every thread block have the columns of the diagonal block, from which
+/// the thread block finds the steps for itself; so none waits for another.
 ///
 ///     for each row i:   y_i, rho_i, ... by the thread that has column i   | barrier |   the diagonal block's columns
 ///
-/// That is done, and waited for, by the warps of the diagonal block alone. The others take the steps of 8 rows when
-/// these have been found, behind a barrier for all.
+/// Only the warps of the diagonal block do this, and wait for each other. The other warps take the steps of 8 rows when
+/// these have been found, behind a barrier for all warps.
 ///
-/// With columns of both signs, two steps a row: with those that are added, then with the others.
+/// With columns of both signs, each row takes two steps: one with the added columns, then one with the removed columns.
 ///
-/// They are left as the transform of the row block, by which they are done on the panels to its right: there it has a
-/// negative number. Always in double: these steps are rare, and single precision cannot tell what they are needed
-/// for.
+/// The steps are stored as the transform of the row block, by which panels to its right take them: in such a panel the
+/// row block has a negative number. The arithmetic is always double: these steps are rare, and are needed where single
+/// precision has too few digits.
 template <class Segment, int K, class Team>
 class RejectedBlock {
   using T = typename Segment::Scalar;
   using A = typename Segment::Arithmetic;
   using Warp = typename Team::Warp;
-  /// Rows whose steps are found before the others take them, and the leading dimension of so many rows of a column.
+  /// Rows whose steps are found before the other warps take them, and the leading dimension of these rows of a column.
   static constexpr int rows = 8, LDR = rows + 1;
 
  public:
-  /// Threads of a block, each of which has a column; columns behind the diagonal block; warps of the diagonal block.
+  /// Threads of a block, a column each; those with columns behind the diagonal block; the diagonal block's warps.
   static constexpr int threads = WARPS * LANES, others = threads - NB, finders = NB / LANES;
-  /// Blocks of threads for row block b.
+  /// Returns the number of thread blocks for row block b.
   GPUCHOLMOD_HOST_DEVICE static int count(int blocks, int b) {
     if (b < 0) return (blocks * NB + threads - 1) / threads;
     const int columns = (blocks - 1 - b) * NB;
     return columns > 0 ? (columns + others - 1) / others : 1;
   }
   static constexpr int halves = K > HALF ? 2 : 1;
-  /// What the transform takes, in doubles; and shared memory, which has also row(), from() and to() of every thread.
+  /// The size of the transform in doubles, and of shared memory, which also has row(), from() and to() of every thread.
   static constexpr int words = NB * (K + 3 * halves), shared_words = words + threads * (LDR + 2);
-  static_assert(NB * NB * sizeof(T) <= INVERSE * sizeof(A));                   // for the diagonal block
-  static_assert(words * sizeof(double) <= BlockTransform<K>::scaling * sizeof(A));  // which is needed as well
+  static_assert(NB * NB * sizeof(T) <= INVERSE * sizeof(A));                   // diagonal block in the place of a link
+  static_assert(words * sizeof(double) <= BlockTransform<K>::scaling * sizeof(A));  // `scaling` is needed as well
 
-  /// `number`: of the block of threads.
+  /// Takes over row block b as thread block `number` of those that modify it.
   GPUCHOLMOD_HOST_DEVICE RejectedBlock(Team team, const Segment& segment, int b, int number)
       : team_(team), s_(segment), b_(b), number_(number), steps_(team.shared) {}
 
-  /// V <- what is left to do behind the row block. The row block's rows go to s.out, those in its diagonal block to the
-  /// place of its link, until store_diagonal_block(): other blocks of threads read that of R, which out may be. Where a
-  /// downdate fails, pass_state says so.
+  /// Computes V <- the remaining V behind the row block. Writes the rows of the row block to s.out, but those in its
+  /// diagonal block to the place of its link, until store_diagonal_block(), as other thread blocks read the diagonal
+  /// block of R, which s.out may be. If a downdate fails, or look_at_diagonal() stops the pass, sets pass_state.
   GPUCHOLMOD_HOST_DEVICE void run(PassState* pass_state) {
     double* transform = reinterpret_cast<double*>(s_.transforms + index_t(b_) * BlockTransform<K>::stride);
     team_.threads_sync([&](int thread) {
@@ -81,7 +81,7 @@ class RejectedBlock {
     look_at_diagonal(pass_state);
   }
 
-  /// The diagonal block to s.out, in a later launch, by so many threads.
+  /// Copies the diagonal block to s.out, in a later launch, with `threads` threads.
   GPUCHOLMOD_HOST_DEVICE static void store_diagonal_block(const Segment& s, int b, int thread, int threads) {
     if (!s.out) return;
     const T* from = tile(s, b);
@@ -90,7 +90,7 @@ class RejectedBlock {
   }
 
  private:
-  /// Finds all steps and takes them. Returns false where a downdate fails.
+  /// Finds and takes all steps. Returns false if a downdate fails.
   GPUCHOLMOD_HOST_DEVICE bool find_steps(PassState* pass_state) {
     GPUCHOLMOD_NO_UNROLL for (int i = 0; i <= NB; i += rows) {
       int failing = NB;
@@ -105,8 +105,8 @@ class RejectedBlock {
     return true;
   }
 
-  /// Finds the steps of `rows` rows from `first` on, and takes them on the diagonal block, by its warps. Returns the
-  /// row in which a downdate fails, or NB.
+  /// Finds the steps of `rows` rows from `first` on, and takes them on the diagonal block, with the warps of the
+  /// diagonal block. Returns the row in which a downdate fails, or NB.
   GPUCHOLMOD_HOST_DEVICE int find_steps(Team own, int first) {
     own.each_warp([&](Warp& warp) { put(warp, first); });
     GPUCHOLMOD_NO_UNROLL for (int i = first; i < first + rows; ++i) {
@@ -136,7 +136,7 @@ class RejectedBlock {
     store(warp, first);
   }
 
-  /// Begins to fetch `rows` rows of the warp's columns; a lane fetches one row of every fourth column.
+  /// Begins to fetch `rows` rows of the warp's columns; each lane fetches one row of every fourth column.
   GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, int first) {
     if (first >= NB) return;
     each_own(warp, [&](int thread, int l, int other, int i) {
@@ -144,13 +144,13 @@ class RejectedBlock {
       columns_[thread].next[l] = R ? R[first + i] : T(0);
     });
   }
-  /// Puts what has been fetched to shared memory, and begins to fetch the rows behind.
+  /// Writes the fetched rows to shared memory, and begins to fetch the next rows.
   GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, int first) {
     each_own(warp, [&](int thread, int l, int other, int i) { row(other)[i] = double(columns_[thread].next[l]); });
     warp.sync();
     fetch(warp, first + rows);
   }
-  /// Stores what row() holds of the warp's columns, as rows from `first` on, in to().
+  /// Stores row() of the warp's columns in to(), scaled, as rows from `first` on.
   GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp, int first) {
     warp.sync();
     each_own(warp, [&](int, int, int other, int i) {
@@ -158,7 +158,7 @@ class RejectedBlock {
     });
     warp.sync();
   }
-  /// Calls f(thread, l, thread whose column it is, row) for the l-th number that a thread of the warp moves.
+  /// Calls f(thread, l, thread that has the column, row) for the l-th number that each thread of the warp moves.
   template <class F>
   GPUCHOLMOD_HOST_DEVICE static void each_own(const Warp& warp, F&& f) {
     warp.each([&](int lane) {
@@ -167,28 +167,28 @@ class RejectedBlock {
     });
   }
 
-  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho = -1 in the first half: a downdate fails in row i
+  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho = -1 in the first half: a downdate fails
 
   struct Column {
     double V[K];
-    double by_pivot;  ///< 1 / R_ii in the diagonal block, where that is a number
-    T next[rows];     ///< numbers that are on their way, of several columns
+    double by_pivot;  ///< 1 / R_ii of column i of the diagonal block, possibly not finite; 0 of other columns
+    T next[rows];     ///< numbers that are being fetched, of several columns
   };
 
-  /// Of a diagonal block that is not yet in its place.
+  /// Returns the place of a diagonal block until store_diagonal_block(): that of its link.
   GPUCHOLMOD_HOST_DEVICE static T* tile(const Segment& s, int b) {
     return reinterpret_cast<T*>(s.links + index_t(b) * INVERSE);
   }
-  /// Of row i, of either half of V's columns.
+  /// Returns the scalars of row i, for either half of V's columns.
   GPUCHOLMOD_HOST_DEVICE double* scalars(int i, int half) const { return steps_ + NB * K + 3 * (halves * i + half); }
   GPUCHOLMOD_HOST_DEVICE double* y(int i) const { return steps_ + i * K; }
-  /// Each tells of a thread's column: row() where `rows` of its rows lie in shared memory, from() where the row block's
-  /// rows are read, null if there is no such column, to() where they are written, null if they are not.
+  /// Returns the shared memory of `rows` rows of a thread's column. from() returns the address from which the row block
+  /// of this column is read, null if there is no such column; to() the address to which it is written, or null.
   GPUCHOLMOD_HOST_DEVICE double* row(int thread) const { return steps_ + words + thread * LDR; }
   GPUCHOLMOD_HOST_DEVICE const T*& from(int thread) const { return reinterpret_cast<const T**>(row(threads))[thread]; }
   GPUCHOLMOD_HOST_DEVICE T*& to(int thread) const { return reinterpret_cast<T**>(row(threads) + threads)[thread]; }
 
-  /// Whether a thread's column is behind the diagonal block; its number.
+  /// Returns whether a thread's column is behind the diagonal block; column() returns its number.
   GPUCHOLMOD_HOST_DEVICE bool is_behind(int thread) const { return b_ < 0 || thread >= NB; }
   GPUCHOLMOD_HOST_DEVICE index_t column(int thread) const {
     if (b_ < 0) return index_t(number_) * threads + thread;
@@ -205,7 +205,7 @@ class RejectedBlock {
     GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) own.V[q] = exists ? double(s_.V[q * s_.ldv + c]) : 0;
   }
 
-  /// Returns x'y, in eight sums, each of which waits for itself alone.
+  /// Returns x'y, in eight sums: an addition waits only for the one before in its own sum.
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static double dot(const double* x, const double* y) {
     static_assert(COUNT >= 8);
@@ -215,8 +215,8 @@ class RejectedBlock {
     return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
   }
 
-  /// Finds the steps of row i from its pivot and the column of the diagonal block that the pivot is in. Returns false
-  /// where a downdate fails.
+  /// Finds the steps of row i from its pivot and the column of the diagonal block that has the pivot. Returns false if
+  /// a downdate fails.
   GPUCHOLMOD_HOST_DEVICE bool find(const Column& own, double pivot, int i) const {
     double* const of_step = scalars(i, 0);
     if constexpr (halves > 1)
@@ -232,7 +232,7 @@ class RejectedBlock {
     const double sum = dot<COUNT>(v, v);
     if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200))
       return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
-    // What is too small to be squared does not count beside the pivot.
+    // Entries of v whose squares underflow are negligible beside the pivot.
     const double square = fma(pivot, pivot, sigma * sum);
     if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
     const double by_length = Warp::reciprocal_root(square), length = square * by_length,
@@ -244,8 +244,8 @@ class RejectedBlock {
     return true;
   }
 
-  /// The same with numbers of any size, or where nearly all of the pivot is taken away: no square and no reciprocal is
-  /// formed that could over- or underflow, and no difference of squares.
+  /// Finds a step with numbers of any size, or if nearly all of the pivot is taken away. Forms no square and no
+  /// reciprocal that could over- or underflow, and no difference of squares.
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static bool find_with_care(const double* v, double sigma, double pivot, double* y,
                                                     double* of_step) {
@@ -271,10 +271,11 @@ class RejectedBlock {
     of_step[inv_tau] = (pivot + length) / length;
     of_step[inv_ctau] = (pivot + length) / pivot;
     of_step[rho] = length;
-    return length >= 0;  // it may be NaN
+    return length >= 0;  // length may be NaN
   }
 
-  /// Stops the pass where R~_ii, as it is stored, is not finite, or is no normal number and smaller than R_ii.
+  /// Stops the pass if R~_ii, as it is stored, is not finite, or if it is too small for a normal number, unless it is
+  /// positive and at least R_ii.
   GPUCHOLMOD_HOST_DEVICE void look_at_diagonal(PassState* pass_state) {
     const T* const R = s_.before(b_, b_ * GROUPS);
     const auto entry = [&](int i) {
@@ -296,7 +297,7 @@ class RejectedBlock {
     team_.stop(pass_state, verdict(i), b_ * NB + i, double(entry(i)));
   }
 
-  /// Takes the steps of row i on a column. Returns what becomes of r, the column's number in that row.
+  /// Takes the steps of row i on a column. Returns the new value of r, the column's number in that row.
   GPUCHOLMOD_HOST_DEVICE double apply(Column& own, double r, int i) const {
     if constexpr (halves > 1)
       if (s_.mixed()) {
@@ -305,7 +306,7 @@ class RejectedBlock {
       }
     return apply<K>(own.V, s_.sigma, r, y(i), scalars(i, 0));
   }
-  /// One step; what becomes of r.
+  /// Takes one step. Returns the new value of r.
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static double apply(double* v, double sigma, double r, const double* y,
                                              const double* of_step) {
@@ -324,7 +325,7 @@ class RejectedBlock {
   Team team_;
   const Segment& s_;
   int b_, number_;
-  double* steps_;   ///< y_i, K each, then 1 / tau_i, 1 / (1 - tau_i), rho_i; behind them row(), from(), to()
+  double* steps_;   ///< y_i, K numbers each, then 1 / tau_i, 1 / (1 - tau_i), rho_i; then row(), from(), to()
   typename Team::template PerThread<Column> columns_;
 };
 

@@ -2,37 +2,37 @@
 
 #include "block_columns/guard.h"
 
-/// How the metric of an update is renewed within a segment, where it is of order 16. Before the first row block b_0
-/// where it has grown, with U_0 of the H there, X_0 = U_0^-1, and from b_0 on
+/// The renewal of the metric of an update, of order 16, within a segment. It begins at the first row block b_0 before
+/// which H has grown. With U_0 of the H there and X_0 = U_0^-1, from b_0 on
 ///
 ///   P_s = P X_0     H_s = I + sum of P_s'P_s     H = U_0'H_s U_0
 ///
-/// H_s takes the place of H in all that Finish does, and Z_s X_0' that of Z. V, P, the chain and the trailing update
-/// stay as they are. So the guard, which tests H_s, lets H grow to the square of its bound before the segment ends, and
-/// no further, as H is renewed once in a segment. An H of order 32 is not renewed: that cost some updates as much time
-/// as it saved others (log/tried.md). References: inst/design/guard.md, inst/design/segments.md.
+/// Finish uses H_s in place of H, and Z_s X_0' in place of Z. V, P, the chain and the trailing update do not change. So
+/// the guard, which tests H_s, lets H grow to the square of its bound before the segment ends, and no further, as H is
+/// renewed only once in a segment. An H of order 32 is not renewed: that cost some updates as much time as it saved
+/// others (log/tried.md). References: inst/design/guard.md, inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
-/// Whether the H of a pass of K columns may be renewed.
+/// True if the H of a pass of K columns may be renewed.
 template <int K>
 constexpr bool may_renew = K <= IB;
 
-/// Whether H is looked at before the i-th row block of a segment: to do so takes a while.
+/// Returns whether H is looked at before the i-th row block of a segment: not before each, as a look takes a while.
 GPUCHOLMOD_HOST_DEVICE bool is_looked_at(int i) { return i > 0 && (i <= 8 || i % 8 == 0); }
 
-/// Whether H is to be renewed, from the mean of its growth now and when it was looked at before: if it grows on like
-/// that, its largest eigenvalue may soon reach the guard's bound. Chosen by 56 updates of kernel matrices, X'X and
-/// B'B + I (log/tried.md).
+/// Returns whether H is to be renewed, from the mean of its growth now and at the look before: if H goes on growing
+/// like that, its largest eigenvalue may soon reach the guard's bound. The rule was chosen by 56 updates of kernel
+/// matrices, X'X and B'B + I (log/tried.md).
 template <class A>
 GPUCHOLMOD_HOST_DEVICE bool has_grown(A mean, A before) {
   return mean + (mean - before) > A(8);
 }
 
-constexpr int growth_words = 4;  ///< of scratch that mean_growth() takes
+constexpr int growth_words = 4;  ///< words of scratch for mean_growth()
 
-/// Returns the mean of the eigenvalues of S = H - I, each weighted by itself, ||S||_F^2 / trace(S): at most the largest
-/// of them, and just that where all are the same, or all but one are 0. sum: S, of which warp w < 2 has columns 8 w to
-/// 8 w + 7. Ends in a barrier; the next call takes other scratch.
+/// Returns the mean of the eigenvalues of S = H - I, each weighted by itself, ||S||_F^2 / trace(S). The mean is at most
+/// the largest eigenvalue, and equal to it if all are the same, or if all but one are 0. `sum` is S: warp w < 2 has its
+/// columns 8 w to 8 w + 7. Reads scratch after a barrier, so the next call must use other scratch.
 template <class Team, class Tiles>
 GPUCHOLMOD_HOST_DEVICE auto mean_growth(Team& team, Tiles& sum, typename Team::Warp::Arithmetic* scratch) {
   using Warp = typename Team::Warp;
@@ -44,7 +44,7 @@ GPUCHOLMOD_HOST_DEVICE auto mean_growth(Team& team, Tiles& sum, typename Team::W
     warp.each([&](int lane) {
       square[lane] = diagonal[lane] = 0;
       GPUCHOLMOD_UNROLL for (int e = 0; e < 4; ++e) {
-        square[lane] = fma(S[lane].e[e], S[lane].e[e], square[lane]);  // by all kernels alike
+        square[lane] = fma(S[lane].e[e], S[lane].e[e], square[lane]);  // fma in all kernels alike
         diagonal[lane] += on_diagonal<A>(0, 8 * warp.id, lane, e) * S[lane].e[e];
       }
     });
@@ -59,8 +59,8 @@ GPUCHOLMOD_HOST_DEVICE auto mean_growth(Team& team, Tiles& sum, typename Team::W
   return trace > 0 ? squares / trace : A(0);
 }
 
-/// W <- by W S X', of 16 rows, W(i, q) at i * ld + q and X(l, q) at q * ld + l, upper: its first K columns, the others
-/// being zero. S = diag(I, `other` I).
+/// Computes W <- by W S X' for 16 rows, in the first K columns; the other columns of W are zero. W(i, q) is at
+/// i * ld + q, and X(l, q), upper triangular, at q * ld + l. S = diag(I, `other` I).
 template <int K, int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE void multiply_by_transposed(const Warp& warp, typename Warp::Arithmetic* W,
                                                    const typename Warp::Arithmetic* X, typename Warp::Arithmetic other,
@@ -74,12 +74,12 @@ GPUCHOLMOD_HOST_DEVICE void multiply_by_transposed(const Warp& warp, typename Wa
     }
     scale_tile(warp, D, by);
     warp.sync();
-    store_tile(warp, D, W + q, ld);  // what comes next needs the columns from q + 8 on
+    store_tile(warp, D, W + q, ld);  // later steps read the columns from q + 8 on
   }
   warp.sync();
 }
 
-/// Z <- Z_s X_0', of a sub-block.
+/// Computes Z <- Z_s X_0' for a sub-block.
 template <int K, class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL void renew_Z(Warp warp, typename Warp::Arithmetic* Z,
                                          const typename Warp::Arithmetic* X_0) {
@@ -87,8 +87,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void renew_Z(Warp warp, typename Warp::Arithmetic* Z
   multiply_by_transposed<K, IB>(warp, Z, X_0, A(1), A(1));
 }
 
-/// P_s <- P X_0, of a row block in shared memory, by a team of WARPS warps, each of which has 8 rows: P_s may be P.
-/// X_0(l, q) at q * ld + l, in shared memory or, with another `access`, in global memory. Ends in a barrier.
+/// Computes P_s <- P X_0 for a row block in shared memory, with a team of WARPS warps of 8 rows each. P_s may be P.
+/// X_0(l, q) is at q * ld + l, in shared memory or, with another `access`, in global memory. Ends in a barrier.
 template <Access access, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void renew_P(Team team, const typename Team::Warp::Arithmetic* P,
                                          typename Team::Warp::Arithmetic* P_s,
@@ -109,7 +109,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void renew_P(Team team, const typename Team::Warp::A
   });
 }
 
-/// Element (i, q) of X_0 X, both upper, where X has leading dimension KP + 8.
+/// Returns element (i, q) of X_0 X, both upper triangular. X has leading dimension KP + 8.
 template <int KP, class A>
 GPUCHOLMOD_HOST_DEVICE A upper_product(const A* X_0, int ld, const A* X, int i, int q) {
   A sum = 0;

@@ -4,31 +4,31 @@
 
 namespace gpucholmod::block_columns {
 
-/// The factor before and after. Both are zero below the diagonal in diagonal blocks of order NB.
+/// The factor before and after the modification. Both are zero below the diagonal in diagonal blocks of order NB.
 ///
-/// Parts of it may lie apart, with the same leading dimension: right-hand sides, and those of a factor in the caller's
-/// memory, which holds anything below the diagonal, and ends with the last column.
+/// Parts of the factor may be stored apart, with the same leading dimension: right-hand sides, and parts of a factor in
+/// the caller's memory, which holds anything below the diagonal, and ends with the last column.
 template <class T>
 struct SegmentFactor {
   static constexpr int none = 0x7fffffff;
   const T* R;
-  T* out;  ///< may be R; null: nothing is written
+  T* out;  ///< result, which may be R; null: nothing is written
   index_t ld;
 
-  /// The columns of the last groups, from number `first_of_last` on, before and after: each where it would lie behind
-  /// the pointer.
+  /// The columns of the last groups, from number `first_of_last` on, before and after. Each column is as far behind the
+  /// pointer as it would be in the factor.
   const T* last_columns = nullptr;
   T* last_columns_out = nullptr;
   int first_of_last = none;
-  /// The diagonal blocks, in place: b in rows b NB .. b NB + NB - 1 of NB columns; from number `first_beside` on, whose
-  /// rows there are not, likewise in NB columns behind these. Null: they lie in the factor.
+  /// The diagonal blocks: b in rows b NB .. b NB + NB - 1 of NB columns; blocks from number `first_beside` on, for
+  /// which these columns have no rows, in NB further columns, from the first row on. Null: all are in the factor.
   T* diagonal = nullptr;
   int first_beside = none;
 
-  /// Row block b of a group of columns: before, and after.
+  /// Returns the address of row block b of a group of columns before the modification, and after() that after it.
   GPUCHOLMOD_HOST_DEVICE const T* before(int b, int group) const { return at(R, last_columns, b, group); }
   GPUCHOLMOD_HOST_DEVICE T* after(int b, int group) const { return at(out, last_columns_out, b, group); }
-  /// The same of a column.
+  /// Returns the address of row block b of column c before the modification, and column_after() that after it.
   GPUCHOLMOD_HOST_DEVICE const T* column_before(int b, index_t c) const {
     return before(b, int(c / GROUP)) + c % GROUP * ld;
   }
@@ -37,7 +37,7 @@ struct SegmentFactor {
   }
 
  private:
-  /// Without branches: a warp that has a tile to itself waits for every instruction.
+  /// Returns the address without branches, as a warp that has a tile to itself waits for every instruction.
   template <class P>
   GPUCHOLMOD_HOST_DEVICE P* at(P* factor, P* columns, int b, int group) const {
     const int own = group - b * GROUPS;

@@ -4,10 +4,10 @@
 
 namespace gpucholmod::block_columns {
 
-/// Sends what the first of several ranks finds of row blocks to the memory of all others, and says there that it is
-/// there: so those that advance and update wait for nothing but their own GPU. First goes P, on its own, for those
-/// that advance; then the rest of the transform, that of a rejected row block with its scaling. Of every senders-th
-/// row block.
+/// Sends what the first of several ranks finds for row blocks to the memory of all other ranks, and sets their flags.
+/// So thread blocks that advance and update wait for nothing but their own GPU. P is sent first, by itself, for thread
+/// blocks that advance; then the rest of the transform, with the scaling if the row block is rejected. Sends every
+/// senders-th row block.
 ///
 ///   Threads   a team of SEND_P_WARPS warps for P, one of SEND_WARPS for transforms
 template <class Segment, int K, class Team>
@@ -21,7 +21,7 @@ class Send {
   GPUCHOLMOD_HOST_DEVICE Send(Team team, const Segment& segment, int sender, int senders)
       : team_(team), s_(segment), sender_(sender), senders_(senders) {}
 
-  /// Of row blocks up to `end`.
+  /// Sends P of row blocks up to `end`.
   GPUCHOLMOD_HOST_DEVICE void send_P(int end) {
     GPUCHOLMOD_NO_UNROLL for (int b = s_.first + sender_; b < end; b += senders_) {
       if (!team_.all_sync([&](Warp& warp) { return wait(warp, b, s_.has_P(b), all_published<K>); })) return;
@@ -47,7 +47,7 @@ class Send {
   }
 
  private:
-  /// Until a flag of row block b is at least `value`. False: a row block before b is rejected.
+  /// Waits until a flag of row block b is at least `value`. Returns false if a row block before b is rejected.
   GPUCHOLMOD_HOST_DEVICE bool wait(const Warp& warp, int b, const int* flag, int value) const {
     const typename Warp::Wait wait;
     while (Warp::load_acquire(flag) < value) {
@@ -58,15 +58,15 @@ class Send {
     return true;
   }
 
-  /// All others, in their flag of that kind and number.
+  /// Sets the flag of the same kind and number on all other ranks.
   GPUCHOLMOD_HOST_DEVICE void tell(int* flag, int value) {
     team_.each_thread([&](int thread) {
       if (thread < s_.device_ranks - 1) Warp::store_release(s_.of_other(thread, flag), value, true);
     });
   }
 
-  /// Words [first, end) of a transform, even numbers: of each batch all is on its way before anything has come. Ends in
-  /// a barrier.
+  /// Copies words [first, end) of a transform, both even, to all other ranks. All loads of a batch are on their way
+  /// before the first has arrived. Ends in a barrier.
   GPUCHOLMOD_HOST_DEVICE void copy(int b, int first, int end) {
     constexpr int batch = 9;
     static_assert(Parts::Z % 2 == 0 && Parts::words % 2 == 0 && Parts::stride % 2 == 0);

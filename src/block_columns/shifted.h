@@ -4,34 +4,33 @@
 #include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
-/// A factor of which a column has been moved, made upper again by reflections of neighbouring rows, NB of them at a
-/// time.
-/// Reference: inst/design/reshape.md.
+/// Reflections of neighbouring rows, NB at a time, that make a factor upper triangular again after one of its columns
+/// has been moved. Reference: inst/design/reshape.md.
 namespace gpucholmod::block_columns {
 
 template <class T>
 struct Shifted {
-  T* M;  ///< n x n, upper
+  T* M;  ///< n x n, upper triangular
   index_t ld, n;
-  index_t first, last;    ///< rows i and i + 1 are reflected, for each i of [first, last)
-  Reflection<T>* turns;   ///< of these, from `first` on
-  const T* below;         ///< to the right: M(i + 1, i), from `first` on
+  index_t first, last;    ///< range of the reflections: rows i and i + 1 are reflected, for each i of [first, last)
+  Reflection<T>* turns;   ///< reflections, from that of row `first` on
+  const T* below;         ///< entries M(i + 1, i), from row `first` on, if the column has moved to the right
 };
 
-/// By one team, with shared memory of its own: columns of NB + 1 rows, and reflections. (An odd leading dimension is
-/// free of bank conflicts.)
+/// Finds and applies reflections, with one team. Its shared memory has columns of NB + 1 rows, and reflections. (An odd
+/// leading dimension is free of bank conflicts.)
 template <class T, class Team>
 class Reflecting {
  public:
-  static constexpr int LD = NB + 1, COLUMNS = 32;  ///< of the latter, as many as a team takes at a time
-  static constexpr int words = LD * NB + 2 * NB;   ///< shared memory, in doubles, whatever T is
+  static constexpr int LD = NB + 1, COLUMNS = 32;  ///< leading dimension; columns that a team takes at a time
+  static constexpr int words = LD * NB + 2 * NB;   ///< size of shared memory, in doubles, whatever T is
 
   GPUCHOLMOD_HOST_DEVICE Reflecting(Team team, const Shifted<T>& shifted)
       : team_(team), s_(shifted), tile_(reinterpret_cast<T*>(team.shared)),
         turns_(reinterpret_cast<Reflection<T>*>(tile_ + LD * NB)) {}
 
-  /// A column has moved to the right: finds the reflections from row `begin` on, and does the columns that they come
-  /// from.
+  /// Finds the reflections from row `begin` on after a column has moved to the right, and applies them to the columns
+  /// that they are found from.
   GPUCHOLMOD_HOST_DEVICE void find(index_t begin) {
     const int count = rows_from(begin);
     team_.threads_sync([&](int thread) {
@@ -54,11 +53,11 @@ class Reflecting {
     });
   }
 
-  /// The reflections from row `begin` on, to columns from `column` on, which lie behind those that they come from.
+  /// Applies the reflections from row `begin` on to columns from `column` on, behind those that they are found from.
   GPUCHOLMOD_HOST_DEVICE void follow(index_t begin, index_t column) { reflect(begin, column, true); }
 
-  /// A column has moved to the left, and all reflections are known: from the last on, to columns from `column` on. Of
-  /// those in between the last row is filled only now.
+  /// Applies all reflections, from the last to the first, to columns from `column` on after a column has moved to the
+  /// left: all are known then. The last row of each column between the two places is filled only now.
   GPUCHOLMOD_HOST_DEVICE void follow_back(index_t column) {
     const index_t blocks = (s_.last - s_.first + NB - 1) / NB;
     for (index_t b = blocks - 1; b >= 0; --b)
@@ -92,7 +91,7 @@ class Reflecting {
     store(begin, column, columns, count + 1);
   }
 
-  /// What is on and above the diagonal.
+  /// Stores the entries on and above the diagonal.
   GPUCHOLMOD_HOST_DEVICE void store(index_t begin, index_t column, int columns, int rows) {
     team_.threads_sync([&](int thread) {
       for (int at = thread; at < LD * columns; at += threads) {

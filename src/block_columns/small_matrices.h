@@ -3,22 +3,23 @@
 #include "block_columns/sizes.h"
 #include "block_columns/warp.h"
 
-/// Cholesky factors and inverses of matrices of order up to 64 in shared memory, by a block of threads.
+/// Cholesky factors and inverses of matrices of order up to 64 in shared memory, computed by a thread block.
 namespace gpucholmod::block_columns {
 
-/// C^-1 for the upper C with C'C = A, order IB, by one warp.
+/// Computes C^-1 for the upper triangular C with C'C = A, of order IB, with one warp. Returns false if a pivot is not
+/// positive.
 ///
 ///   sA  A(i, c) at i + c * lda or, A being symmetric, at c + i * lda
 ///   sC  C^-1(l, c) at c * ldc + l, its strict lower triangle zero
 ///
-/// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1].
-/// False when a pivot is not positive. C may take the place of A.
+/// Lanes 0 .. 15 hold the columns of A, lanes 16 .. 31 those of I; elimination takes [A I] to [C C'^-1]. C^-1 may take
+/// the place of A.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp::Arithmetic* sA, int lda,
                                                  typename Warp::Arithmetic* sC, int ldc) {
   using A = typename Warp::Arithmetic;
   typename Warp::template PerLane<A> column[IB], pivot_row;
-  A diagonal[IB];  // every lane keeps it, so that no pivot has to be fetched
+  A diagonal[IB];  // kept by every lane, so that no lane has to fetch a pivot
   GPUCHOLMOD_UNROLL for (int i = 0; i < IB; ++i) {
     warp.each([&](int lane) { column[i][lane] = lane < IB ? sA[lane * lda + i] : A(lane - IB == i ? 1 : 0); });
     diagonal[i] = sA[i * lda + i];
@@ -42,13 +43,13 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool invert_cholesky(Warp warp, const typename Warp:
   return ok;
 }
 
-/// X <- R^-1 for diagonal blocks, each upper of order NB, SUBS warps to each.
+/// Computes X <- R^-1 for diagonal blocks, each upper triangular of order NB, with SUBS warps for each.
 ///
 ///   sD  R(r, l) at (x * NB + r) * LDB + l, x counting the blocks; strict lower triangle zero
 ///   sX  out: X(l, c) at (x * NB + c) * LDB + l, strict lower triangle zero
 ///   sE  scratch: the inverses of the sub-blocks on the diagonal, by rows, ld LDC
 ///
-/// X_aa for all a; then diagonal by diagonal X_ij = -X_ii (sum over l of R_il X_lj), i < l <= j.
+/// Computes X_aa for all a; then, diagonal by diagonal, X_ij = -X_ii (sum over l of R_il X_lj), i < l <= j.
 template <class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void invert_diagonal_blocks(Team team, const typename Team::Warp::Arithmetic* sD,
                                                         typename Team::Warp::Arithmetic* sX,

@@ -5,10 +5,10 @@
 
 namespace gpucholmod::block_columns {
 
-/// Leading dimension of P, by rows, where the chain has it: free of bank conflicts.
+/// The leading dimension of P, by rows, in the chain: free of bank conflicts.
 constexpr int LP = CHAIN_COLUMNS + 4;
 
-/// Shared memory of a block of threads that solves, in words.
+/// Describes the shared memory of a thread block that solves, in words.
 template <class Card>
 struct SolveMemory {
   static constexpr int tile = NB * LDT, V_words = CHAIN_COLUMNS * LDB;
@@ -16,43 +16,43 @@ struct SolveMemory {
                        words = V + V_words;
 };
 
-/// The block columns of a block of threads: every Card::cluster-th, its teams in turn.
+/// The block columns of a thread block: every Card::cluster-th, for its teams in turn.
 template <class S, class Card>
 struct Own {
   static constexpr int cluster = Card::cluster;
   const S& s;
-  int rank;  ///< in the cluster
+  int rank;  ///< number of the thread block in the cluster
   GPUCHOLMOD_HOST_DEVICE int column(int i) const {
     return s.start() + (rank - s.start() % cluster + cluster) % cluster + i * cluster;
   }
-  /// Is true if P of block column c is found by way of its link, `solving` being its Solving; the first have no time to
-  /// wait for theirs.
+  /// Returns whether P of block column c is found by way of its link, `solving` being its Solving. The first block
+  /// columns have no time to wait for their links.
   GPUCHOLMOD_HOST_DEVICE bool by_link(int c, typename S::Arithmetic solving) const {
     return c >= s.first + REACH && solving == by_inverse;
   }
-  /// The first row block that the chain itself takes block column c past.
+  /// Returns the first row block past which the chain itself takes block column c.
   GPUCHOLMOD_HOST_DEVICE int begin(int c) const { return c - REACH > s.first ? c - REACH : s.first; }
-  /// The first row block whose P comes by mail, or, where it is above the panel, is there from the start; and how many
-  /// of these the block of threads has no use for, as its own columns are further right.
+  /// Returns the first row block whose P arrives by mail or, above the panel, is there from the start. unused_mail()
+  /// returns how many of these P the thread block does not need, as its own columns are further right.
   GPUCHOLMOD_HOST_DEVICE int first_mail() const { return begin(s.start()); }
   GPUCHOLMOD_HOST_DEVICE int unused_mail() const { return begin(column(0)) - first_mail(); }
 };
 
-/// The chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of blocks of
-/// threads. In the order back it is P_c = X_c (V_c - sum over b < c of R_cb P_b), blocks counted from the last.
+/// Runs the chain: P_c = X_c'(V_c - sum over b < c of R_bc'P_b) for CHAIN_COLUMNS columns of V, by a cluster of thread
+/// blocks. With Order::back P_c = X_c (V_c - sum over b < c of R_cb P_b), with blocks counted from the last.
 ///
-/// Only one product waits for the row block before, as the last term is multiplied out beforehand:
+/// Only one product waits for the row block before, as the link G_c is formed beforehand:
 ///
 ///     P_c = X_c'(V_c - sum over b < c - 1 of R_bc'P_b) - G_c'P_(c-1),   G_c = R_(c-1)c X_c
 ///
-/// Where R_cc is so ill-conditioned that its inverse is not used as it is, P_c is found by the first formula and a step
-/// of refinement, or, where that is not enough, by substitution with R_cc.
+/// If R_cc is so ill-conditioned that its inverse is not used alone, P_c is found by the first formula and a step of
+/// refinement or, if that is not enough, by substitution with R_cc.
 ///
-/// Block column c belongs to block c mod Card::cluster of the cluster and there to one of its teams in turn, which
-/// takes it past the last REACH row blocks before its diagonal, as P of these comes by `mail`; what came before has
-/// been handed over. So every team has one block column in hand at any time. P goes to the whole cluster at once, if
-/// that has a way of its own, and to everybody else by way of global memory. `post`: the staging rings `tiles` (the
-/// team's own), X and V.
+/// Block column c belongs to thread block c mod Card::cluster of the cluster, and there to one of its teams in turn.
+/// The team takes it past the last REACH row blocks before its diagonal, whose P arrives by `mail`; V past the row
+/// blocks before these has been handed over. So every team works on one block column at a time. P is sent to the whole
+/// cluster at once if the card has clusters, and to all other roles through global memory. `post`: the staging rings
+/// `tiles` (the team's own), X and V.
 template <class Segment, int K, class Team, class Mail, class Post>
 class Solve {
   using T = typename Segment::Scalar;
@@ -63,7 +63,7 @@ class Solve {
   using Tiles = typename Team::template PerWarp<Tile<Warp>>;
 
  public:
-  /// `side`: which of the teams this is.
+  /// Takes over team number `side` of a thread block.
   GPUCHOLMOD_HOST_DEVICE Solve(Team team, const Segment& segment, int cluster, int rank, int side, Mail& mail,
                                Post& post)
       : team_(team), s_(segment), own_{segment, rank}, side_(side), cluster_(cluster), mail_(mail), post_(post) {}
@@ -75,13 +75,13 @@ class Solve {
       team_.each_warp([&](Warp& warp) { sum_[warp] = zero_tile(warp); });
       for (int b = own_.begin(c); b < c - 1; ++b)
         team_.each_warp([&](Warp& warp) { multiply<T, forward>(warp, b, product_ + b - own_.begin(c), sum_[warp]); });
-      product_ += c - own_.begin(c);  // the last of them is left to solve()
+      product_ += c - own_.begin(c);  // solve() takes the last of them
       if (!solve(i, c)) return;
     }
   }
 
  private:
-  /// sum <- sum - M'P_b for the warp's rows, M being tile `number` of all that come: of R, or a link.
+  /// Computes sum <- sum - M'P_b for the warp's rows. M is tile `number` in the staging ring: a tile of R, or a link.
   template <class S, bool by_rows>
   GPUCHOLMOD_HOST_DEVICE void multiply(const Warp& warp, int b, int number, Tile<Warp>& sum) {
     const int* stop = &s_.state()->stop;
@@ -116,7 +116,7 @@ class Solve {
     }
   }
 
-  /// P of block column c, the block's own number i. False: stop.
+  /// Finds and publishes P of block column c, number i of the thread block. Returns false if all roles are to stop.
   GPUCHOLMOD_HOST_DEVICE bool solve(int i, int c) {
     Tiles V, P_c;
     const auto solving = [&] { return post_.X.slot(i)[Segment::solving]; };
@@ -154,13 +154,13 @@ class Solve {
     return true;
   }
 
-  /// P <- the solution of R_cc'P = V, by substitution.
+  /// Computes P <- the solution of R_cc'P = V, by substitution.
   GPUCHOLMOD_HOST_DEVICE void substitute(int i, int c, Tiles& P_c) {
     substitute_in_block<Segment::order>(team_, s_.tile(c, c), s_.ld, post_.X.slot(i), post_.V.slot(i));
     team_.each_warp([&](Warp& warp) { P_c[warp] = load_columns(warp, post_.V.slot(i) + warp.id * 16, LDB); });
   }
 
-  /// P <- P + X'(V - R_cc'P)
+  /// Computes P <- P + X'(V - R_cc'P).
   GPUCHOLMOD_HOST_DEVICE void refine(int i, int c, Tiles& V, Tiles& P_c) {
     team_.warps_sync([&](Warp& warp) { put(warp, i, P_c[warp]); });
     Tiles left;
@@ -179,12 +179,12 @@ class Solve {
     team_.each_warp([&](Warp& warp) { P_c[warp] = multiply_by_X(warp, P_c[warp], i); });
   }
 
-  /// To where V was, for all warps of the team.
+  /// Stores a tile in the place of V, for all warps of the team.
   GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, int i, const Tile<Warp>& tile) {
     store_columns(warp, tile, post_.V.slot(i) + warp.id * 16, LDB);
   }
 
-  /// D + X'V for the warp's rows of P; X is upper.
+  /// Returns `begin` + X'V for the warp's rows of P; X is upper triangular.
   GPUCHOLMOD_HOST_DEVICE Tile<Warp> multiply_by_X(const Warp& warp, const Tile<Warp>& begin, int i) const {
     const A *X = post_.X.slot(i), *V = post_.V.slot(i);
     const int m = warp.id * 16;
@@ -213,14 +213,14 @@ class Solve {
   int side_, cluster_;
   Mail& mail_;
   Post& post_;
-  int product_ = 0;  ///< tiles of R and links of the block columns so far
+  int product_ = 0;  ///< number of tiles of R and links of the block columns so far
   Tiles sum_;        ///< minus the sum of R_bc'P_b
-  /// Seen by the warp; told to the others of the team before it solves.
+  /// True if the warp has seen that all roles are to stop; the other warps of the team learn of it before they solve.
   typename Team::template PerWarp<bool> stopped_;
 };
 
-/// Tile (b, c) of R, if there is one, into the second-level cache. Not where some of R is another GPU's: to ask for a
-/// line of its memory ahead of time takes 20 ns, one after the other (two H100 with NVLink:
+/// Prefetches tile (b, c) of R, if there is one, into the second-level cache. Does nothing if some of R is on another
+/// GPU: to prefetch lines of that GPU's memory takes 20 ns each, one after the other (two H100 with NVLink:
 /// inst/design/several-gpus.md).
 template <class S, class Warp>
 GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, int c) {
@@ -234,7 +234,7 @@ GPUCHOLMOD_HOST_DEVICE void prefetch_tile(const Warp& warp, const S& s, int b, i
   });
 }
 
-/// Tiles of R and links for one team, in the order of its products.
+/// Copies tiles of R and links to the staging ring of one team, in the order of its products.
 template <class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, int side, StagingRing& ring) {
   using Card = typename Warp::Card;
@@ -255,11 +255,11 @@ GPUCHOLMOD_HOST_DEVICE void feed_tiles(const Warp& warp, const S& s, int rank, i
       else ring.fill_columns(warp, product, s.tile(b, c), s.ld);
       prefetch_tile(warp, s, b + REACH, c + REACH);
     }
-    prefetch_tile(warp, s, c + REACH, c + REACH);  // for refining
+    prefetch_tile(warp, s, c + REACH, c + REACH);  // for refine()
   }
 }
 
-/// Inverses of diagonal blocks, and V as it is at the start or is handed over, for all teams in turn.
+/// Copies inverses of diagonal blocks, and V as it is at the start or is handed over, to staging rings, for all teams.
 template <int K, class S, class Warp, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster, int rank, StagingRing& X,
                                        StagingRing& V) {
@@ -273,7 +273,7 @@ GPUCHOLMOD_HOST_DEVICE void feed_solve(const Warp& warp, const S& s, int cluster
     if (!X.wait_empty(warp, i, over)) return;
     X.fill(warp, i, s.inverse(c), INVERSE);
     if (!V.wait_empty(warp, i, over)) return;
-    if (c <= s.first + REACH) {  // nobody else takes these past anything
+    if (c <= s.first + REACH) {  // no other role takes these block columns past a row block
       V.fill_columns_of_V(warp, i, s.V + cluster * CHAIN_COLUMNS * s.ldv + index_t(s.place(c)) * NB, s.ldv);
       continue;
     }

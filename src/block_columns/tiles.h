@@ -4,16 +4,16 @@
 
 namespace gpucholmod::block_columns {
 
-/// What the warps of a block of threads take: of row blocks up to `end` the groups, one of `workers` of them, that lie
-/// in `reach` block columns from b + `nearest` on. `others`: where a rank has row blocks of its own
-/// (Segment::adds_up()), the row blocks of other ranks between two of its strips; a cursor then begins at the first row
-/// block of a strip.
+/// Describes the tiles that the warps of a thread block take: in row block b, up to `end`, the groups of one of
+/// `workers` workers in `reach` block columns from b + `nearest` on. `others`: if each rank has row blocks of its own
+/// (Segment::adds_up()), the number of row blocks of other ranks between two strips of this rank; a cursor then begins
+/// at the first row block of a strip.
 struct Range {
   int workers, warps, groups, end, nearest, reach, others = 0;
 };
 
-/// The order in which a warp takes its groups: row block after row block. Loop invariants are in the range,
-/// which every call is given: to keep them here would cost registers.
+/// The order in which a warp takes its groups: row block after row block. Loop invariants are in the range, which every
+/// call receives: to keep them here would cost registers.
 template <Order order>
 class Cursor {
  public:
@@ -25,8 +25,8 @@ class Cursor {
     seek(range);
   }
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { b = range.end; }
-  /// Returns false where it has taken the short way, of a few instructions: to the same group of the next row block, as
-  /// the warp has no other there. The long way may lead there too.
+  /// Moves to the next group. Returns false if the cursor has taken the short way, of a few instructions: to the same
+  /// group of the next row block, as the warp has no other group there. The long way may lead to that group too.
   GPUCHOLMOD_HOST_DEVICE bool next(const Range& range) {
     if (b + 1 < alone_until_) {
       ++b;
@@ -47,7 +47,7 @@ class Cursor {
   GPUCHOLMOD_HOST_DEVICE bool is_in(const Range& range, int g) const {
     return g < range.groups && g < nearest(range) + range.reach * GROUPS;
   }
-  /// The first group that is near enough.
+  /// Returns the first group number within reach at row block b.
   GPUCHOLMOD_HOST_DEVICE int nearest(const Range& range) const { return (b + range.nearest) * GROUPS; }
   GPUCHOLMOD_HOST_DEVICE void next_row_block(const Range& range) {
     ++b;
@@ -65,8 +65,8 @@ class Cursor {
     }
     alone_until_ = order == Order::forward ? alone_until(range) : 0;
   }
-  /// Returns the row block before which the warp has this group, its least, and no other; b or less where it has others
-  /// already.
+  /// Returns the row block before which the warp has this group, its least, and no other; b or less if the warp has
+  /// other groups already.
   GPUCHOLMOD_HOST_DEVICE int alone_until(const Range& range) const {
     const int other = group + range.warps * range.workers, until = group / GROUPS - range.nearest + 1,
               comes = other < range.groups ? other / GROUPS - range.nearest - range.reach + 1 : range.end;
@@ -75,25 +75,25 @@ class Cursor {
   }
 
   int least_ = 0, least_group_ = 0;  ///< the warp's first group from nearest() on
-  int alone_until_ = 0;              ///< alone_until()
+  int alone_until_ = 0;              ///< value of alone_until()
 };
 
-/// Sub-blocks of R, sixteen rows of the columns of a group (in the order back sixteen columns of its rows), on their
-/// way to one warp, in the order of a cursor: by way of places in shared memory, a tile ahead. All that changes from
-/// one sub-block to the next is known to the compiler: a warp that has a tile to itself waits for every instruction.
-/// With a width of 8 two warps share a group, each eight of its columns.
+/// Brings sub-blocks of R to one warp through places in shared memory, in the order of a cursor, `ahead` of them in
+/// advance. A sub-block is sixteen rows of the columns of a group (with Order::back sixteen columns of its rows). The
+/// compiler knows all that changes from one sub-block to the next, as a warp that has a tile to itself waits for every
+/// instruction. With a width of 8 two warps share a group, each eight of its columns.
 template <class Segment, int ahead, class Warp, int width = GROUP>
 class Tiles {
   using T = typename Segment::Scalar;
   static constexpr bool forward = Segment::order == Order::forward;
   using Cursor = block_columns::Cursor<Segment::order>;
-  /// Numbers, and columns of them, that a warp copies at a time.
+  /// Numbers in a copy, copies for a column of a sub-block, and columns that a warp copies at a time.
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
   static_assert(forward || width == GROUP);
 
  public:
-  static constexpr int EIGHT = 8 * width;  ///< eight rows of all columns after the other, without gaps
-  /// Words of shared memory, as long as what is computed with, whatever T is.
+  static constexpr int EIGHT = 8 * width;  ///< words of eight rows of all columns, column after column without gaps
+  /// The number of words of shared memory, as long as those of the arithmetic, whatever T is.
   static constexpr int words = ahead * IB * width;
 
   Tiles() = default;
@@ -104,20 +104,20 @@ class Tiles {
     GPUCHOLMOD_UNROLL for (int a = 0; a < ahead; ++a) fetch(warp, s, a);
   }
 
-  /// The tile that is taken next.
+  /// Returns the cursor, which is at the tile that is taken next.
   GPUCHOLMOD_HOST_DEVICE const Cursor& at() const { return at_; }
-  /// Nothing more is taken.
+  /// Moves the cursor to its end: no more tiles are taken.
   GPUCHOLMOD_HOST_DEVICE void leave(const Range& range) { at_.leave(range); }
 
-  /// Where sub-block a of the next tile is, its columns by eight rows each: EIGHT words, row r of column c at c * 8 +
-  /// r. For products that take it in place, which must be over when next() is called.
+  /// Waits for sub-block a of the next tile. Returns its address, for products that take it in place and end before
+  /// next() is called. Columns are stored by eight rows each: EIGHT words, row r of column c at c * 8 + r.
   GPUCHOLMOD_HOST_DEVICE const T* take(const Warp& warp, int a) const {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
     return place(a);
   }
-  /// Sub-block a of the next tile, its columns by eight rows each, as left factors of products, and as tiles, if they
-  /// are wanted; after which next() is to be called.
+  /// Waits for sub-block a of the next tile, its columns by eight rows each, and loads it as left factors of products
+  /// and, if as_tiles is not null, as tiles. The caller then calls next().
   GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, int a, Left<Warp> R[2], Tile<Warp>* as_tiles = nullptr) const {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
@@ -127,7 +127,7 @@ class Tiles {
       if (as_tiles) as_tiles[half] = load_tile<Access::shared, width>(warp, place(a) + half * EIGHT, 8);
     }
   }
-  /// The place of sub-block a is free for what comes later.
+  /// Releases the place of sub-block a, and begins to copy a later sub-block to it.
   GPUCHOLMOD_HOST_DEVICE void next(const Warp& warp, const Segment& s, const Range& range, int a) {
     warp.sync();
     if (a == SUBS - ahead) {
@@ -140,7 +140,7 @@ class Tiles {
  private:
   GPUCHOLMOD_HOST_DEVICE T* place(int a) const { return memory_ + a % ahead * 2 * EIGHT; }
 
-  /// To what comes from now on.
+  /// Points to the tile at the cursor, for the copies that follow.
   GPUCHOLMOD_HOST_DEVICE void point(const Warp& warp, const Segment& s, const Range& range) {
     more_ = at_.b < range.end;
     if (!more_) return;
@@ -156,7 +156,7 @@ class Tiles {
     warp.each([&](int lane) { from_[lane] += NB; });
   }
 
-  /// Begins to copy sub-block a, if there is anything: one copy.
+  /// Begins to copy sub-block a, if there is one. Each call counts as one copy.
   GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, const Segment& s, int a) {
     if (more_)
       warp.each([&](int lane) {
@@ -172,15 +172,15 @@ class Tiles {
     Warp::end_copy();
   }
 
-  /// Where in a place a copy of rows from `row` on of a column goes, eight rows of all columns after the other. In the
-  /// order back columns 0, 2, 4, 6 of eight come first, and in the second half of either rows 4 to 7, so that
-  /// load_rows() is free of bank conflicts.
+  /// Returns the index, in a place, of a copy of rows from `row` on of a column; all columns of eight rows follow one
+  /// another. With Order::back columns 0, 2, 4, 6 of eight come first, and in the second half of the even and of the
+  /// odd columns rows 4 to 7 come first, so that load_rows() is free of bank conflicts.
   GPUCHOLMOD_HOST_DEVICE static int spot(int row, int column) {
     const int place = forward ? column : column / 8 * 8 + column % 2 * 4 + column % 8 / 2;
     return row / 8 * EIGHT + place * 8 + (forward ? row % 8 : row % 8 ^ (place & 2) * 2);
   }
 
-  /// Sixteen rows by eight columns of a place, as a left factor.
+  /// Returns sixteen rows by eight columns of a place as a left factor.
   GPUCHOLMOD_HOST_DEVICE static Left<Warp> load_rows(const Warp& warp, const T* p) {
     Left<Warp> left;
     warp.each([&](int lane) {
@@ -193,10 +193,10 @@ class Tiles {
   }
 
   T* memory_ = nullptr;
-  index_t step_ = IB;  ///< in R from a sub-block to the next
+  index_t step_ = IB;  ///< distance in R from a sub-block to the next
   Cursor at_;  ///< the tile that is fetched
   bool more_ = false;
-  typename Warp::template PerLane<const T*> from_;  ///< where a lane begins in the tile that is fetched
+  typename Warp::template PerLane<const T*> from_;  ///< address at which a lane begins in the tile that is fetched
 };
 
 }  // namespace gpucholmod::block_columns

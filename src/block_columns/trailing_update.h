@@ -4,18 +4,18 @@
 
 namespace gpucholmod::block_columns {
 
-/// Updates the groups of a worker, row block after row block, as transforms come. V of all of them stays in shared
-/// memory, or, where shared memory has no room, in V_outside; a warp that takes the same group again has V in registers
-/// meanwhile, but where products take their factors in place. V of groups that come near the diagonal is left to
-/// Advance besides.
+/// Updates the groups of a worker, row block after row block, as transforms arrive. V of all its groups stays in shared
+/// memory, or in V_outside if shared memory has no room. A warp whose next tile is of the same group keeps V in
+/// registers, unless products take their factors in place. V of groups that come near the diagonal is also passed to
+/// Advance.
 ///
-/// With a `width` of 8 two warps share a group, eight of its columns each, and wait for nothing of each other's.
-/// Products with R' then compute eight rows of zeros besides, but R~ takes half the time: quicker where a block of
-/// threads has few groups left.
+/// With a `width` of 8 two warps share a group, eight of its columns each, and neither waits for the other. Products
+/// with R' then compute eight rows of zeros besides, but R~ takes half the time: quicker if a thread block has few
+/// groups left.
 ///
-/// In place, row block b of block columns up to b + window, which the chain may not have read yet, is left to others,
-/// `within` the window. They have V from where it is left to Advance, and take row block b when that of b + window is
-/// complete: then the chain is past all of these columns.
+/// In place, the chain may not have read row block b of block columns up to b + window yet. So other workers, `within`
+/// the window, update these block columns. They read V where it is left to Advance, and update row block b when row
+/// block b + window is complete: the chain is then past all of these columns.
 template <class Segment, int K, class Team, class StagingRing, int width = GROUP>
 class TrailingUpdate {
   using T = typename Segment::Scalar;
@@ -29,15 +29,15 @@ class TrailingUpdate {
   static_assert(width == GROUP || !Warp::in_place);
 
  public:
-  /// Does row blocks up to `end`. team.shared: for each warp the words of Tiles of whole groups, and V of all groups,
-  /// if it is there, or of groups_within().
+  /// Takes over the row blocks up to `end`. team.shared has, for each warp, the words of Tiles of whole groups; then V
+  /// of all groups, if it is kept there, or of groups_within() groups.
   GPUCHOLMOD_HOST_DEVICE TrailingUpdate(Team team, const Segment& segment, int worker, bool within, int end,
                                         StagingRing& ring)
       : team_(team), s_(segment), number_(within ? ~worker : worker), end_(end),
         V_{memory_of_V(), within ? groups_within(segment, share()) : 0}, ring_(ring) {}
 
-  /// Begins at row block `begin`; behind the first, V is where another TrailingUpdate has put it. Returns whether there
-  /// are more for another one.
+  /// Updates row blocks from `begin` on. If `begin` is not the first, another TrailingUpdate has put V in its place.
+  /// Returns whether row blocks are left for another TrailingUpdate.
   GPUCHOLMOD_HOST_DEVICE bool run(int begin) {
     team_.each_warp([&](Warp& warp) {
       tiles_[warp] = {warp, team_.shared + warp.id * RTiles::words, s_, range(), cursor(warp, range(), begin)};
@@ -59,16 +59,16 @@ class TrailingUpdate {
   }
 
  private:
-  /// What a warp has of the group at hand.
+  /// Describes the group that a warp works on.
   struct Held {
-    bool is = false;       ///< whether the next tile is this group's too, and `state` has its V
+    bool is = false;       ///< true if the next tile is of this group too, and `state` has its V
     int column;            ///< block column
-    A* place;              ///< of V, where it lies while other groups are taken
-    T* out;                ///< where the tile goes, row after row; null: nowhere
+    A* place;              ///< place of V while the warp works on other groups
+    T* out;                ///< address to which the tile is written, row block after row block; null: none
     State<Warp, K> state;  ///< V
   };
 
-  /// What it updates: one of numbers that are negative within the window.
+  /// Returns whether this worker updates within the window: number_ is then negative.
   GPUCHOLMOD_HOST_DEVICE bool is_within() const { return number_ < 0; }
   GPUCHOLMOD_HOST_DEVICE Share share() const {
     return {is_within() ? ~number_ : number_, is_within() ? s_.workers_within : s_.workers, s_.blocks * GROUPS};
@@ -81,25 +81,25 @@ class TrailingUpdate {
             !within && s_.workers_within > 0 ? s_.window + 1 : 0, within ? s_.window + 1 : s_.blocks - s_.top};
   }
 
-  /// Returns where a warp begins at row block b: nowhere if there is no warp left to share groups with.
+  /// Returns the cursor at which a warp begins row block b: the end if the warp has no other to share groups with.
   GPUCHOLMOD_HOST_DEVICE Cursor<Segment::order> cursor(const Warp& warp, const Range& range, int b) const {
     Cursor<Segment::order> at(range, share().worker, b, warp.id / sharing);
     if (warp.id / sharing >= range.warps) at.leave(range);
     return at;
   }
-  /// The first of its group's columns that a warp has.
+  /// Returns the first of its group's columns that a warp updates.
   GPUCHOLMOD_HOST_DEVICE static int first_column(const Warp& warp) { return warp.id % sharing * width; }
 
-  /// Returns the place of V of this worker's groups: within the window shared memory.
+  /// Returns the place of V of this worker's groups: within the window always shared memory.
   GPUCHOLMOD_HOST_DEVICE A* memory_of_V() const {
     if (!is_within() && s_.outside) return s_.V_outside + index_t(share().before()) * GroupsOfV<K, A>::words;
     return team_.shared + UPDATE_WARPS * Tiles<Segment, Warp::Card::template ahead<K>, Warp>::words;
   }
 
-  /// Returns the warp's own part of the l-th of these.
+  /// Returns the warp's own part of the place of its l-th group.
   GPUCHOLMOD_HOST_DEVICE A* place(const Warp& warp, int l) const { return V_.of(l) + first_column(warp) * 8; }
 
-  /// f(l, group) for the warp's groups from row block b on.
+  /// Calls f(l, group) for the warp's groups in row block b.
   template <class F>
   GPUCHOLMOD_HOST_DEVICE void each_group(const Warp& warp, int b, F&& f) const {
     Range one = range();
@@ -107,7 +107,7 @@ class TrailingUpdate {
     for (auto at = cursor(warp, one, b); at.b == b; at.next(one)) f(at.l, at.group);
   }
 
-  /// V of a group from global memory to its place, as it is at the start, or where it has been left.
+  /// Copies V of a group from global memory to its place: V as it is at the start, or as other workers have left it.
   GPUCHOLMOD_HOST_DEVICE void bring(const Warp& warp, int l, int group) const {
     const int c = group / GROUPS;
     if (is_within() && c > s_.first + s_.window) {
@@ -119,7 +119,7 @@ class TrailingUpdate {
     warp.sync();
   }
 
-  /// V of a group that comes near the diagonal, to Advance and, in place, to those that update there.
+  /// Writes V of a group that comes near the diagonal, for Advance and, in place, for the workers within the window.
   GPUCHOLMOD_HOST_DEVICE void leave_near(const Warp& warp, const State<Warp, K>& state, int group, int c) const {
     A* const to = s_.V + index_t(s_.group_place(group)) * GROUP + first_column(warp);
     GPUCHOLMOD_UNROLL
@@ -129,7 +129,7 @@ class TrailingUpdate {
     warp.once([&] { Warp::add_release(s_.is_near(c), width); });
   }
 
-  /// Takes up a group from row block b on: V, and the places of V and of the result.
+  /// Begins a group at row block b: reads V, and finds the places of V and of the result.
   GPUCHOLMOD_HOST_DEVICE void begin(const Warp& warp, int b, const Cursor<Segment::order>& at, Held& held) const {
     held.column = at.group / GROUPS;
     held.place = place(warp, at.l);
@@ -137,12 +137,12 @@ class TrailingUpdate {
     if (is_within() && held.column == b + s_.window && b > s_.first) bring(warp, at.l, at.group);
     get_V<Warp, K, width>(warp, held.state, held.place);
   }
-  /// Returns where row block b of a group goes, or the warp's columns of it; null: nowhere.
+  /// Returns the address of row block b of a group in the result, from the warp's first column on, or null.
   GPUCHOLMOD_HOST_DEVICE T* out(const Warp& warp, int b, int group) const {
     return s_.out ? s_.group_out(b, group) + first_column(warp) * s_.ld : nullptr;
   }
-  /// Ends row block b of a group: writes what else there is to write, and puts V away unless `next`, the cursor, has
-  /// come to the same group.
+  /// Ends row block b of a group: writes the diagonal, leaves V near the diagonal, and stores V unless `next`, the
+  /// cursor, is at the same group.
   GPUCHOLMOD_HOST_DEVICE void end(const Warp& warp, int b, int group, const Cursor<Segment::order>& next,
                                   const A* transform, Held& held) const {
     if (held.column == b && held.out)
@@ -157,7 +157,7 @@ class TrailingUpdate {
     }
   }
 
-  /// Row block b, on the warp's groups. False: it is rejected.
+  /// Updates row block b of the warp's groups. Returns false if the row block is rejected.
   GPUCHOLMOD_HOST_DEVICE bool pass(const Warp& warp, int b, RTiles& tiles, Held& held) {
     if (!ring_.wait(warp, b - s_.first)) return false;
     const A* transform = ring_.slot(b - s_.first);
@@ -173,13 +173,13 @@ class TrailingUpdate {
     return true;
   }
 
-  /// The next tile and its V: of each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
-  /// R_a'P_a. What is multiplied lies in the registers as the products take it; in this order no product waits for the
-  /// one before.
+  /// Updates the next tile and its V: in each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
+  /// R_a'P_a. Registers hold the factors in the order in which products take them. In this order of work no product
+  /// waits for the one before.
   GPUCHOLMOD_HOST_DEVICE void update(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
                                       T* out) {
-    // Whether R~_a goes to memory when sub-block a + 1 has come. With more columns there are no registers for that: it
-    // goes there while V is found.
+    // True if R~_a is written when sub-block a + 1 has arrived. More columns leave no registers for that: R~_a is then
+    // written while V is computed.
     constexpr bool later = K <= 16;
     Tile<Warp> done[width / 8];  // 16 rows by 8 columns each
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
@@ -215,7 +215,7 @@ class TrailingUpdate {
     if (later) put(warp, done, SUBS - 1, out);
   }
 
-  /// The same where products take their factors in place: V goes to its place after each sub-block.
+  /// Updates the next tile if products take their factors in place: V is stored in its place after each sub-block.
   GPUCHOLMOD_HOST_DEVICE void update_in_place(const Warp& warp, const A* transform, RTiles& tiles,
                                                State<Warp, K>& state, A* sV, T* out) {
     static_assert(std::is_same_v<T, A>);
@@ -235,7 +235,7 @@ class TrailingUpdate {
     }
   }
 
-  /// Sub-block a of R~, to memory.
+  /// Writes sub-block a of R~ to memory.
   GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[width / 8], int a, T* out) const {
     index_t ld = s_.ld;
     Warp::compute_anew(ld);
@@ -244,7 +244,7 @@ class TrailingUpdate {
         store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
   }
 
-  /// D <- D + left B, 16 rows by the warp's columns: B transposed, as it is summed up.
+  /// Computes D <- D + left B, 16 rows by the warp's columns. B is given transposed, as the tile of a sum.
   GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[width / 8], const Left<Warp>& left,
                                                  const Tile<Warp>& B) {
     warp.template multiply_add_half<0>(D[0], left, B);
@@ -262,8 +262,8 @@ class TrailingUpdate {
     });
   }
 
-  /// Nothing is done from row block b on: V of what is left to do, scaled so that H is I before it; of right-hand sides
-  /// behind all row blocks as it is, as nobody has found H there yet (Closing).
+  /// Writes the remaining V if no row block from b on is done, scaled so that H is I before row block b. V of
+  /// right-hand sides behind all row blocks is not scaled, as H is not known there yet (Closing).
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) const {
     const bool scaled = !has_sides || b < s_.end;
     const A* scaling = s_.transforms + index_t(b) * Parts::stride + Parts::scaling;
@@ -282,16 +282,16 @@ class TrailingUpdate {
 
   Team team_;
   const Segment& s_;
-  int number_;  ///< ~ of it within the window
-  int end_;     ///< behind the last row block
+  int number_;  ///< number of the worker; within the window ~ of it
+  int end_;     ///< end of the row blocks
   GroupsOfV<K, A> V_;
   StagingRing& ring_;
   typename Team::template PerWarp<RTiles> tiles_;
   typename Team::template PerWarp<Held> held_;
 };
 
-/// Updates the groups of a worker in all row blocks: a warp has a group, and from row block s.halved on, but not within
-/// the window, half of one.
+/// Updates the groups of a worker in all row blocks. A warp takes a whole group, but half a group from row block
+/// s.halved on, except within the window.
 template <class Segment, int K, class Team, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void update_groups(Team team, const Segment& s, int worker, bool within, StagingRing& ring) {
   int halved = s.end;

@@ -3,31 +3,31 @@
 #include "base/host_device.h"
 #include "base/types.h"
 
-/// What the algorithm asks of a warp: 32 lanes in step, and products of small matrices spread over them, in
-/// Warp::Arithmetic: double, or float where the card computes with that for a factor of floats (cards.h).
+/// The interface of a warp to the algorithm: 32 lanes in step, and products of small matrices distributed over the
+/// lanes, in Warp::Arithmetic: double, or float if the card computes with floats for a factor of floats (cards.h).
 ///
-/// The algorithm is written once, over a class Warp: DeviceWarp (cuda/kernels/device_warp.cuh) is the real thing,
+/// The algorithm is written once, over a class Warp. DeviceWarp (cuda/kernels/device_warp.cuh) is a warp of a GPU.
 /// HostWarp (tests/core/host_grid.h, which says what each function does) runs the lanes one after the other, with the
 /// same share of every matrix in every lane.
 namespace gpucholmod::block_columns {
 
 constexpr int LANES = 32;
 
-/// Where an operand lies, for the caches' sake.
+/// The memory of an operand, which decides how the caches are used.
 enum class Access {
   shared,     ///< shared memory
-  transform,  ///< written by another block of threads during this launch
-  stream      ///< the factor: read once
+  transform,  ///< global memory that another thread block writes during this launch
+  stream      ///< the factor, which is read once
 };
 
-/// A lane's share of a 16 x 8 tile, A being what is computed with: of rows g and g + 8, g = lane / 4, the columns 2t
-/// and 2t + 1, t = lane % 4.
+/// A lane's share of a 16 x 8 tile, in the arithmetic A: columns 2t and 2t + 1 of rows g and g + 8, g = lane / 4, t =
+/// lane % 4.
 template <class A>
 struct Fragment {
   A e[4];  ///< (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 };
 
-/// The same share in the order in which a product takes its left factor from the registers.
+/// A lane's share of a tile in the order in which a product takes its left factor from the registers.
 template <class A>
 struct LeftFragment {
   A e[4];  ///< (g, 2t), (g + 8, 2t), (g, 2t + 1), (g + 8, 2t + 1)
@@ -38,17 +38,18 @@ using Tile = typename Warp::template PerLane<Fragment<typename Warp::Arithmetic>
 template <class Warp>
 using Left = typename Warp::template PerLane<LeftFragment<typename Warp::Arithmetic>>;
 
-/// groupID and threadID_in_group, as PTX calls them where it says which lane holds what of a tile.
+/// Returns groupID of a lane, and thread_in_group() its threadID_in_group: PTX says by them which lane holds which
+/// elements of a tile.
 GPUCHOLMOD_HOST_DEVICE constexpr int group_id(int lane) { return lane / 4; }
 GPUCHOLMOD_HOST_DEVICE constexpr int thread_in_group(int lane) { return lane % 4; }
 
-/// Two neighbours in memory, aligned to twice their size.
+/// A pair of neighbours in memory, aligned to its size.
 template <class T>
 struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
-/// The tile whose element (m, n) is p[m * ld + n]; with `rows` = 8 the other eight rows are zero.
+/// Returns the tile whose element (m, n) is p[m * ld + n]; with `rows` = 8 the other eight rows are zero.
 template <Access access, int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_t ld) {
   using A = typename Warp::Arithmetic;
@@ -63,8 +64,8 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_
   return tile;
 }
 
-/// The same as a left factor, from shared memory: word by word, so that each comes to the register where a product
-/// takes it.
+/// Returns that tile as a left factor, from shared memory: loads each word by itself, into the register from which a
+/// product takes it.
 template <int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
@@ -77,9 +78,9 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_
   return left;
 }
 
-/// The left factor whose element (m, k) is p[m * m_stride + k * k_stride], from shared memory, for
-/// multiply_add_apart(): a lane's share is of columns k = t and t + 4. Free of bank conflicts where one stride is 1 and
-/// the other 4 more than a multiple of 8.
+/// Returns the left factor whose element (m, k) is p[m * m_stride + k * k_stride], from shared memory, for
+/// multiply_add_apart(). A lane's share is of columns k = t and t + 4. Free of bank conflicts if one stride is 1 and
+/// the other is 4 more than a multiple of 8.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_apart(const Warp& warp, const T* p, int m_stride, int k_stride) {
   Left<Warp> left;
@@ -91,7 +92,7 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_apart(const Warp& warp, const T* p, 
   return left;
 }
 
-/// The left factor whose element (m, l) is p[l * ld + m], from shared memory.
+/// Returns the left factor whose element (m, l) is p[l * ld + m], from shared memory.
 template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left_transposed(const Warp& warp, const T* p, index_t ld) {
   using A = typename Warp::Arithmetic;
@@ -134,10 +135,10 @@ GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile,
   });
 }
 
-/// Words of a left factor that is stored as it is taken: each lane's share after the other.
+/// The words of a left factor that is stored as a product takes it: the share of one lane after the other.
 constexpr int LEFT = 16 * 8;
 
-/// Where products take their factors in place, by rows.
+/// Stores a left factor for a product: each lane's share, or rows if products take their factors in place.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE void store_left(const Warp& warp, const Left<Warp>& left, typename Warp::Arithmetic* p) {
   if constexpr (Warp::in_place) return store_tile(warp, as_tile(warp, left), p, 8);
@@ -147,7 +148,7 @@ GPUCHOLMOD_HOST_DEVICE void store_left(const Warp& warp, const Left<Warp>& left,
     at[1] = {left[lane].e[2], left[lane].e[3]};
   });
 }
-/// From shared memory.
+/// Returns a left factor that store_left() has stored by lanes, from shared memory.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const typename Warp::Arithmetic* p) {
   Left<Warp> left;
@@ -158,7 +159,7 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const typen
   return left;
 }
 
-/// Element (m, n) to p[n * ld + m], of so many rows.
+/// Stores element (m, n) of the first `rows` rows of a tile at p[n * ld + m].
 template <Access access = Access::shared, int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
@@ -172,7 +173,7 @@ GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& ti
   });
 }
 
-/// The tile whose element (m, n) is p[n * ld + m].
+/// Returns the tile whose element (m, n) is p[n * ld + m].
 template <Access access = Access::shared, class Warp>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_columns(const Warp& warp, const typename Warp::Arithmetic* p, index_t ld) {
   using A = typename Warp::Arithmetic;
@@ -192,7 +193,7 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> zero_tile(const Warp& warp) {
   return tile;
 }
 
-/// D <- D + E
+/// Computes D <- D + E.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE void add_tile(const Warp& warp, Tile<Warp>& D, const Tile<Warp>& E) {
   warp.each([&](int lane) {
@@ -207,13 +208,13 @@ GPUCHOLMOD_HOST_DEVICE void scale_tile(const Warp& warp, Tile<Warp>& D, typename
   });
 }
 
-/// 1 where element e of a lane's share of the tile at (m, n) is on the diagonal, otherwise 0.
+/// Returns 1 if element e of a lane's share of the tile at (m, n) is on the diagonal, otherwise 0.
 template <class A>
 GPUCHOLMOD_HOST_DEVICE A on_diagonal(int m, int n, int lane, int e) {
   return m + group_id(lane) + 8 * (e / 2) == n + 2 * thread_in_group(lane) + e % 2;
 }
 
-/// The sum of squares of a tile's elements over the whole warp.
+/// Returns the sum of squares of a tile's elements over the whole warp.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE auto sum_of_squares(const Warp& warp, const Tile<Warp>& tile) {
   typename Warp::template PerLane<typename Warp::Arithmetic> sum;
@@ -224,7 +225,7 @@ GPUCHOLMOD_HOST_DEVICE auto sum_of_squares(const Warp& warp, const Tile<Warp>& t
   return warp.total(sum);
 }
 
-/// Rows of a matrix in global memory, as a left factor: element (m, l) is p[m * ld + l].
+/// Loads rows of a matrix in global memory as a left factor: element (m, l) is p[m * ld + l].
 template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
   using A = typename Warp::Arithmetic;
@@ -236,7 +237,7 @@ GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T
   });
 }
 
-/// The same of the transposed: element (m, l) is p[l * ld + m].
+/// Loads rows of the transpose of such a matrix: element (m, l) is p[l * ld + m].
 template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void fetch_transposed(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
   warp.each([&](int lane) {

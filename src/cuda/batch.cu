@@ -15,7 +15,7 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// What is done with a batch, and to it.
+/// Implements the operations of HeldBatch and DeviceBatch that the base classes leave open.
 template <class T>
 class Batch : public BatchPasses<T> {
   using Base = BatchPasses<T>;
@@ -43,7 +43,8 @@ class Batch : public BatchPasses<T> {
     session.finish();
   }
 
-  /// Updates whose results are in range are done in place at once: they cannot fail. All else by way of a second batch.
+  /// Modifies the batch in place if `made` is null, no column is taken away and the results are in range: no member can
+  /// then fail. Otherwise writes the result to a second batch.
   Work modify(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
               std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
@@ -152,7 +153,7 @@ class Batch : public BatchPasses<T> {
     if (b_ > 0) remove_from_members(context_, what, orders_, n_, dR_.data(), other->dR_.data(), dV.data());
     other->take_bounds(*this);
     other->add(dV, what.p, SidesOfRemoval(what, orders_, n_).of_modification());
-    other->take_bounds(*this);  // no column of a factor becomes longer
+    other->take_bounds(*this);  // no column norm grows when rows are removed
     session.finish();
     replace(std::move(other), made);
   }
@@ -178,7 +179,7 @@ class Batch : public BatchPasses<T> {
     check(cudaMemcpyAsync(dbounds_.data(), of.dbounds_.data(), dbounds_.bytes(), cudaMemcpyDeviceToDevice, stream()),
           "copy numbers");
   }
-  /// Adds V (n x k of each member), which is on the device, with right-hand sides.
+  /// Updates every member by V (n x k of each member, on the device), along with right-hand sides.
   void add(const PoolBuffer<double>& dV, index_t k, const BatchSides& sides) {
     BatchTask task;
     task.k = k;
@@ -195,8 +196,9 @@ class Batch : public BatchPasses<T> {
     const bool done = n_ * b_ > 0 && modify_at_once(V, task, nullptr, pivots, begun, work);
     if (!done) modify(V, task, nullptr, pivots, unwatched, begun);
   }
-  /// Modifies members of which none needs care, by the same weights for all, though nobody has looked at V yet: the
-  /// device does so first. Returns false, and has changed nothing, where that is not so.
+  /// Modifies the members before the host has looked at V: the device looks first. Returns false, and has changed
+  /// nothing, if a member needs care, members have weights of their own, there are right-hand sides, k is 0, or memory
+  /// is short.
   bool modify_at_once(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, std::atomic<bool>& begun, Work& work) {
     if (task.k == 0 || task.sides.m > 0 || (task.weights && !task.common_weights)) return false;
@@ -205,7 +207,7 @@ class Batch : public BatchPasses<T> {
     const index_t V_words = words_to_send(V, task);
     work.device_bytes =
         8.0 * double(V_words + b_) + 4.0 * double(b_ + 3) + taken.bytes() + (direct ? 1 : 2) * bytes();
-    if (work.device_bytes - bytes() > task.device_memory) return false;  // what takes less is left to say so
+    if (work.device_bytes - bytes() > task.device_memory) return false;  // modify() may take less, or throws
     std::unique_ptr<Batch> other = direct ? nullptr : another();
     const PoolBuffer<double> dsent(context_.workspace(), V_words);
     const double* const dV = V.on_gpu() ? V.data() : dsent.data();
@@ -213,7 +215,7 @@ class Batch : public BatchPasses<T> {
     const OnDevice<double> dby(context_, taken.by);
     const OnDevice<Factors> dfactors(context_, taken.factors);
     PoolBuffer<double> dafter(context_.pool(), b_);
-    // Whether a member needs care, and has failed; how many columns are added; pivots.
+    // In this order: 1 if a member needs care; 1 if a member has failed; number of columns added; pivots.
     const PoolBuffer<int> dtold(context_.workspace(), 3 + b_);
     const int begin[] = {0, 0, int(taken.added)};
     check(cudaMemcpyAsync(dtold.data(), begin, sizeof begin, cudaMemcpyHostToDevice, stream()), "send numbers");
@@ -249,7 +251,7 @@ class Batch : public BatchPasses<T> {
     return true;
   }
 
-  /// What is in `other`, where there is one, becomes *made, or, where `made` is null, this batch.
+  /// Moves `other` to *made, or, if `made` is null, swaps its contents with those of this batch, if there is `other`.
   void replace(std::unique_ptr<Batch> other, std::unique_ptr<HeldBatch>* made) {
     if (made) *made = std::move(other);
     else if (other) this->swap(*other);
@@ -263,14 +265,14 @@ class Batch : public BatchPasses<T> {
     return made;
   }
 
-  /// Memory for members of the same orders.
+  /// Allocates a batch for members of the same orders as in this one.
   std::unique_ptr<Batch> another() const {
     auto made = std::make_unique<Batch>(context_, n_, b_);
     made->orders_ = orders_;
     return made;
   }
 
-  /// Queues what solves with all members for right-hand sides dB (n x m each) on the device.
+  /// Queues the solution with all members for right-hand sides dB (n x m each) on the device, in place.
   void queue_solve(double* dB, index_t m, TriangularSolve which) const {
     cuda::queue_solve<T>({n_, n_, m, 0, m, Numbers<T>::of(dR_.data()), dB}, b_, which, stream());
   }
@@ -303,7 +305,7 @@ std::unique_ptr<DeviceBatch> upload_as(const double* R, index_t n, index_t b, Up
   return made;
 }
 
-/// The factor of each member, up to its order.
+/// Puts each member, up to its own order, on the GPU as a factor of its own.
 std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                           const BatchRoom& room, int device) {
   LargeBatch::Members members;
@@ -327,7 +329,7 @@ std::unique_ptr<DeviceBatch> upload_large(const double* R, index_t n, index_t b,
 
 std::unique_ptr<DeviceBatch> upload_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                           int device, const BatchRoom& room) {
-  bytes_of(n, n, 64);  // as cpu::hold_batch()
+  bytes_of(n, n, 64);  // throws for too large an order, as in cpu::hold_batch()
   if (std::max(n, room.capacity) > most_order && b > 0) return upload_large(R, n, b, uplo, precision, room, device);
   return precision == Precision::single ? upload_as<float>(R, n, b, uplo, room, device)
                                         : upload_as<double>(R, n, b, uplo, room, device);

@@ -9,8 +9,9 @@
 
 namespace gpucholmod::cuda {
 
-/// Moves a row and column of each of the members R, of the given orders, in triangles of order n on the device, and
-/// fetches right-hand sides. In a Session. Waits. Returns false if an entry of a diagonal is too small for T.
+/// Moves a row and column of each member, and fetches right-hand sides. R: packed triangles of order n on the device,
+/// of members with the given orders. Waits for the device. Returns false if an entry of a diagonal is too small for T.
+/// In a Session.
 template <class T>
 bool move_rows_of_members(Context& context, const BatchShift& what, const std::vector<index_t>& orders, index_t n,
                           T* R) {

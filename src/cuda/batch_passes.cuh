@@ -11,12 +11,12 @@
 
 namespace gpucholmod::cuda {
 
-/// Members of higher order are factors of their own.
+/// The largest order in a batch of packed triangles. Members of a batch with a larger order are factors of their own.
 constexpr index_t most_order = 1024;
 
 constexpr int most_columns_of_pass = 16;
 
-/// Numbers on the device while a call runs; nothing, and null, where there are none.
+/// A copy of numbers on the device, for the time of a call; null if there are none.
 template <class S>
 class OnDevice {
  public:
@@ -33,7 +33,7 @@ class OnDevice {
   PoolBuffer<S> memory_;
 };
 
-/// The passes of a modification, from a batch to another or to itself.
+/// Runs the passes of a modification, from a batch to another one or to itself.
 template <class T>
 class BatchPasses : public BatchStorage<T> {
   using Base = BatchStorage<T>;
@@ -54,7 +54,7 @@ class BatchPasses : public BatchStorage<T> {
   using Base::stream;
   using Base::unpack;
 
-  /// Queues a look at V of every member, as `pass` has it: BatchLook.
+  /// Queues a look at V of every member, by the columns and factors of `pass` (see BatchLook).
   void look(const BatchPass<T>& pass, const BatchTask& task, double added, double* after, int* needs_care) const {
     BatchLook look{};
     look.V = pass.V;
@@ -87,8 +87,8 @@ class BatchPasses : public BatchStorage<T> {
     return pass;
   }
 
-  /// Queues the passes of a modification from triangles `from`, those of this batch or the wide ones that have been
-  /// made of it, to `out`; of `pass` only what they have in common is given.
+  /// Queues the passes of a modification from the triangles `from`, those of this batch or the wide ones made of them,
+  /// to `out`. The caller sets only those fields of `pass` that all passes have in common.
   void run(BatchPass<T> pass, const BatchTask& task, const T* from, T* out) const {
     const bool wide = task.sides.m > 0;
     pass.n = n_ + task.sides.m;
@@ -105,7 +105,8 @@ class BatchPasses : public BatchStorage<T> {
     } while (first < task.k);
   }
 
-  /// Reads what passes have told of the members of `out`. Throws the error of the first that is lost.
+  /// Sets `pivots` from `told`, the reports of the passes on the members of `out`. Throws the error of the first member
+  /// whose result T cannot hold.
   void read(const std::vector<int>& told, const T* out, const GivenColumns<double>& V, const BatchTask& task,
             std::vector<index_t>& pivots) const {
     const index_t columns = n_ + task.sides.m;
@@ -123,7 +124,7 @@ class BatchPasses : public BatchStorage<T> {
   index_t words_to_send(const GivenColumns<double>& V, const BatchTask& task) const {
     return V.on_gpu() ? 0 : n_ * task.k * (task.common_V ? 1 : b_);
   }
-  /// Members that have failed keep their bounds.
+  /// Replaces the new bounds of members that have failed by the old ones.
   void keep_bounds(const std::vector<int>& told, const PoolBuffer<double>& dafter) const {
     std::vector<double> before(b_), after(b_);
     fetch(dbounds_.data(), b_, before.data());
@@ -147,8 +148,9 @@ class BatchPasses : public BatchStorage<T> {
   }
 
  private:
-  /// Queues a pass by L threads a member, or by as many as its order takes, if so many columns of V are left. Returns
-  /// how many columns the kernel has room for: there are kernels for those numbers that are worth the size of a kernel.
+  /// Queues a pass over at most `left` columns of V, by L threads a member, or by as many as its order takes. Returns
+  /// how many columns the kernel has room for. Other numbers of columns are not worth the size of a kernel of their
+  /// own.
   template <int L = SLOTS>
   int launch(const BatchPass<T>& pass, index_t left) const {
     constexpr bool of_doubles = sizeof(T) == 8;
@@ -175,8 +177,8 @@ class BatchPasses : public BatchStorage<T> {
     return K;
   }
 
-  /// Where a pass of some of the columns has failed at `pivot`: the first pivot that fails of all of them, which may be
-  /// an earlier one.
+  /// Returns the first pivot at which all columns together fail, after a pass of some columns has failed at `pivot`.
+  /// The pivot of all columns may be an earlier one.
   index_t pivot_of_all_columns(index_t m, index_t pivot, const double* V, const BatchTask& task) const {
     std::vector<T> words(words_of(n_));
     fetch(at(m), words_of(n_), words.data());
@@ -191,7 +193,8 @@ class BatchPasses : public BatchStorage<T> {
     return found >= 0 ? std::min(found, pivot) : pivot;
   }
 
-  /// What too_large_at() and vanished_at() stand for, where a pass has left `member`, of so many columns.
+  /// Returns the error that `told`, by too_large_at() or vanished_at(), stands for. `member` is what the pass has left,
+  /// of `columns` columns.
   Error lost(int told, const T* member, index_t columns) const {
     const bool large = (told + 2) % 2 == 0;
     const int j = large ? -(told + 2) / 2 : -(told + 3) / 2;

@@ -12,19 +12,20 @@
 #include "cpu/batch_columns.h"
 #include "cuda/kernels/member.h"
 
-/// What the host finds out before a batch on a GPU is modified.
+/// The work of the host before a batch on a GPU is modified.
 namespace gpucholmod::cuda {
 
-/// What a modification is to each member, found on the host.
+/// Describes the modification of each member, as found on the host.
 struct Prepared {
-  std::vector<int> order, added;  ///< as BatchPass has them; order is empty where columns are taken as they are
+  std::vector<int> order, added;  ///< fields of BatchPass; `order` is empty if columns are taken as they are
   std::vector<double> by;
-  std::vector<Factors> factors;   ///< empty: 1
-  std::vector<double> bounds;     ///< of the norms of the new factors' columns
+  std::vector<Factors> factors;   ///< numbers by which a member is scaled; empty: 1
+  std::vector<double> bounds;     ///< bounds of the norms of the new factors' columns
   bool removes = false, in_range = true;
 };
 
-/// f(m) for b members of order n; f may throw, and is called again then: the error of the first member.
+/// Calls f(m) for b members of order n, by several threads if that is worth while. If f throws, calls f again for one
+/// member after the other, so that the error is that of the first member.
 template <class F>
 void for_members(index_t n, index_t b, F&& f) {
   const int threads = double(n) * double(n) * double(b) < 5e5 ? 1 : threads_for(0);
@@ -38,10 +39,11 @@ void for_members(index_t n, index_t b, F&& f) {
   }
 }
 
-/// The columns of V as BatchPass has them, and factors, for members of which none needs care; weights are common.
+/// The order and multiples of V's columns, as BatchPass has them, and the factors, of members of which none needs care
+/// and which have the same weights.
 struct TakenColumns {
   index_t added = 0, stride = 0;
-  std::vector<int> order;  ///< empty where columns are taken as they are
+  std::vector<int> order;  ///< empty if columns are taken as they are
   std::vector<double> by;
   std::vector<Factors> factors;
 
@@ -66,8 +68,8 @@ struct TakenColumns {
   double bytes() const { return 12.0 * double(order.size()) + double(sizeof(Factors)) * double(factors.size()); }
 };
 
-/// bounds (b): of the norms of the columns of each factor, of scalars T. Throws not_finite and overflow, of the first
-/// member that is so.
+/// Looks at V, and returns the modification of each member. bounds (b): bounds of the norms of the columns of each
+/// factor, of scalars T. Throws not_finite and overflow of the first member with such a number.
 template <class T>
 Prepared prepare(const double* V, index_t n, index_t b, const std::vector<double>& bounds, const BatchTask& task) {
   const double top = double(std::numeric_limits<T>::max());

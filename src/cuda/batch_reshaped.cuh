@@ -13,13 +13,14 @@
 #include "cuda/kernels/batch_reshape.cuh"
 #include "cuda/transfer.cuh"
 
-/// Rows that members of a batch get and lose, on their way: the launches, and what the host does.
+/// Rows that are inserted into, or removed from, members of a batch: the launches, and the work of the host.
 namespace gpucholmod::cuda {
 
-/// Threads of a block: one for each column, in whole warps.
+/// Returns the number of threads of a thread block: one for each of n columns, in whole warps.
 inline unsigned threads_of_rows(index_t n) { return unsigned(std::max<index_t>(1, (n + WARP - 1) / WARP) * WARP); }
 
-/// Throws the error of the first member that has such; `what`, of members of these orders.
+/// Throws the error of the first member whose columns of X cannot be inserted. orders: of the members; n: of the
+/// triangles.
 template <class T>
 void require_insertion(const BatchInsertion& what, const std::vector<index_t>& orders, index_t n) {
   const index_t ld = n + what.p;
@@ -29,7 +30,8 @@ void require_insertion(const BatchInsertion& what, const std::vector<index_t>& o
   });
 }
 
-/// An insertion into members of order n, of the given orders, queued on the stream of a context, in a Session.
+/// Queues an insertion into members with the given orders, in triangles of order n, on the stream of a context, in a
+/// Session.
 template <class T>
 class QueuedInsertion : NotCopied {
  public:
@@ -41,10 +43,10 @@ class QueuedInsertion : NotCopied {
         dz_(context.pool(), n * m() * b_), db_(context.pool(), what.p * m() * b_),
         drest_(context.pool(), what.p * m() * b_), dmade_z_(context.pool(), (n + what.p) * m() * b_) {}
 
-  /// The columns that R'^-1 is to be multiplied with, n x p of each member.
+  /// Returns the columns that the caller multiplies by R'^-1, n x p of each member.
   double* columns() const { return dC_.data(); }
 
-  /// Sends X and parts it.
+  /// Sends X and right-hand sides, and queues the kernel that parts X into columns() and the new rows.
   void send() {
     rows_.resize(b_);
     for (index_t m = 0; m < b_; ++m) rows_[m] = {int(orders_[m]), int(what_.place(m, orders_[m]))};
@@ -58,8 +60,8 @@ class QueuedInsertion : NotCopied {
     check(cudaGetLastError(), "start to part columns");
   }
 
-  /// Puts members R with their new rows into `out`, of order made_n, and their bounds into `after`, columns() having
-  /// been solved for.
+  /// Queues the kernels that put the members R with their new rows into `out`, of order made_n, and their bounds into
+  /// `after`. To be called when columns() has been multiplied by R'^-1.
   void put(const T* R, const double* bounds, T* out, double* after, index_t made_n) {
     BatchRows<T> rows = of();
     rows.R = Numbers<T>::of(R);
@@ -90,7 +92,8 @@ class QueuedInsertion : NotCopied {
     fetch(drest_.data(), what_.p * m() * b_, what_.sides.first.rest);
   }
 
-  /// Waits. pivots <- those of the members. Throws not_finite, overflow and bad_diagonal.
+  /// Waits for the device, and sets the pivots of members that have failed. Throws not_finite, overflow and
+  /// bad_diagonal.
   void read(std::vector<index_t>& pivots) const {
     int told[2];
     fetch(dtold_.data(), 2, told);
@@ -107,7 +110,7 @@ class QueuedInsertion : NotCopied {
  private:
   cudaStream_t stream() const { return context_.stream(); }
   index_t m() const { return what_.sides.m; }
-  /// Waits until the page-locked memory is free, and sends numbers through it.
+  /// Waits until the page-locked memory is free, and sends numbers through that memory.
   void send_sides(const double* from, const PoolBuffer<double>& to) const {
     if (m() == 0) return;
     check(cudaStreamSynchronize(stream()), "wait for right-hand sides");
@@ -171,15 +174,15 @@ class QueuedInsertion : NotCopied {
   std::vector<MemberRows> rows_;
   PoolBuffer<MemberRows> drows_;
   PoolBuffer<NewDiagonal> dfound_;
-  PoolBuffer<int> dtold_;  ///< BatchRows::any, needs_look
-  PoolBuffer<double> dz_, db_, drest_, dmade_z_;  ///< BatchRows::z, b, rest, made_z
+  PoolBuffer<int> dtold_;  ///< BatchRows::any and needs_look
+  PoolBuffer<double> dz_, db_, drest_, dmade_z_;  ///< fields z, b, rest and made_z of BatchRows
   bool factorised_ = false;
-  const T* out_ = nullptr;  ///< what put() was given last
+  const T* out_ = nullptr;  ///< `out` of the last call of put()
   index_t made_n_ = 0;
 };
 
-/// Queues the removal of rows from members R of order n, of the given orders, to `out`; V (n - p x p of each) <- what
-/// is to be added then. Waits.
+/// Removes rows from the members R, which have the given orders, in triangles of order n, and puts the rest into `out`.
+/// V (n - p x p of each) <- the columns that are to be added to `out` then. Waits for the device.
 template <class T>
 void remove_from_members(Context& context, const BatchRemoval& what, const std::vector<index_t>& orders, index_t n,
                          const T* R, T* out, double* V) {

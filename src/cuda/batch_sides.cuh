@@ -12,18 +12,20 @@
 /// Right-hand sides that come along with a batch, on the device.
 namespace gpucholmod::cuda {
 
-///   Grid     a block of whole warps for each member
+/// Makes members wide: calls widen_member().
+///   Grid     a thread block of whole warps for each member
 template <class T>
 __global__ void __launch_bounds__(256) widen_members(const BatchWide<T> of) {
   widen_member(MemberTeam(int(threadIdx.x), int(blockDim.x)), of, blockIdx.x);
 }
-///   Grid     a block of whole warps for each member
+/// Takes wide members apart: calls narrow_member().
+///   Grid     a thread block of whole warps for each member
 template <class T>
 __global__ void __launch_bounds__(256) narrow_members(const BatchWide<T> of) {
   narrow_member(MemberTeam(int(threadIdx.x), int(blockDim.x)), of, blockIdx.x);
 }
 
-/// Throws not_supported.
+/// Throws not_supported if a member and its right-hand sides have too many columns together.
 inline void require_wide_member(index_t columns) {
   if (columns > most_order)
     throw Error(ErrorCode::not_supported,
@@ -33,11 +35,12 @@ inline void require_wide_member(index_t columns) {
                 {{"limit", double(most_order)}});
 }
 
-/// Members of a batch with their right-hand sides as columns, in memory of their own. In a Session.
+/// The members of a batch with their right-hand sides as columns, in memory of their own. In a Session.
 template <class T>
 class WideMembers : NotCopied {
  public:
-  /// Queues what makes them of R, and the columns of V on the device. `prepared`: of V, by `task`.
+  /// Queues the kernel that makes the wide members of R, the right-hand sides and V (dV, on the device). `prepared`: of
+  /// V, by `task`.
   WideMembers(Context& context, const T* R, index_t n, index_t b, const double* dV, const BatchTask& task,
               const Prepared& prepared)
       : context_(context), b_(b), sides_(task.sides), exponents_(exponents(n, b, task)),
@@ -62,20 +65,21 @@ class WideMembers : NotCopied {
     check(cudaGetLastError(), "start to widen members");
   }
 
-  /// Bytes of `count` such triangles of each member and all else.
+  /// Returns the bytes of `count` wide triangles of each member, and of the right-hand sides and V beside them.
   static double bytes(index_t n, index_t b, const BatchTask& task, int count) {
     const index_t m = task.sides.m;
     return double(b) * (count * double(sizeof(T)) * double(words_of(n + m)) +
                         8.0 * double((n + m) * task.k + 2 * task.k * m + n * m));
   }
   T* triangles() const { return dwide_.data(); }
-  /// `pass` <- V of these, and where what is left of it goes.
+  /// Sets V of `pass` to that of the wide members, and `rest` to the memory for what is left of it.
   void describe(BatchPass<T>& pass) const {
     pass.V = dV_.data();
     pass.rest = drest_.data();
   }
 
-  /// Queues what takes members apart again, from `wide`, whose passes have told so, to `out`.
+  /// Queues the kernel that takes the members `wide` apart into right-hand sides and `out`. `told`: the reports of the
+  /// passes.
   void part(T* wide, const int* told, T* out) {
     of_.wide = wide;
     of_.told = told;
@@ -101,7 +105,7 @@ class WideMembers : NotCopied {
  private:
   index_t m() const { return sides_.m; }
   void wait() const { check(cudaStreamSynchronize(context_.stream()), "wait for right-hand sides"); }
-  /// Sends numbers, and waits: others may take the same way next.
+  /// Sends numbers, and waits, as the next call uses the same page-locked memory.
   void send(const double* from, const PoolBuffer<double>& to) const {
     send_staged(from, index_t(to.bytes() / sizeof(double)), to.data(), context_);
     wait();
@@ -110,8 +114,8 @@ class WideMembers : NotCopied {
     return of_.n + of_.m <= 2 * WARP ? 2 * WARP : 256;
   }
 
-  /// Returns e for each right-hand side of each member, which is divided by 2^e with its part of Y, so that no sum of T
-  /// is out of range; empty where all are 0.
+  /// Returns an exponent e for each right-hand side of each member; an empty vector if all are 0. The right-hand side
+  /// and its part of Y are divided by 2^e, so that no sum in T is out of range.
   static std::vector<int> exponents(index_t n, index_t b, const BatchTask& task) {
     constexpr int most = sizeof(T) == 8 ? 400 : 60;
     const index_t m = task.sides.m;

@@ -11,13 +11,14 @@
 /// The launches that solve with the members of a batch.
 namespace gpucholmod::cuda {
 
-/// How a batch is solved with: the warps of a member, and H of solve_batch(), at the most.
+/// The shape of a launch that solves with a batch: the warps of a member, and H of solve_batch(), which takes at most
+/// H^2 right-hand sides at a time.
 struct SolveShape {
   int warps, H;
 };
 
-/// Returns the shape for `count` members of order n, scalars T, and m right-hand sides, on a GPU whose blocks may have
-/// `shared` bytes of shared memory each. Solutions have the same bits in any shape.
+/// Returns the shape for `count` members of order n, scalars T, and m right-hand sides, on a GPU whose thread blocks
+/// may have `shared` bytes of shared memory each. Solutions have the same bits in any shape.
 template <class T>
 SolveShape solve_shape(index_t n, index_t m, index_t count, int multiprocessors, index_t shared) {
   const int most = int(std::min<index_t>((n + WARP - 1) / WARP, most_warps_of_solve));
@@ -31,7 +32,7 @@ SolveShape solve_shape(index_t n, index_t m, index_t count, int multiprocessors,
   return shape;
 }
 
-/// Queues one launch of `count` members on the current device.
+/// Queues one launch that solves with `count` members on the current device.
 template <class T, int H>
 void launch_solve(const BatchSolve<T>& solve, index_t count, TriangularSolve which, int warps, cudaStream_t stream) {
   const int members = solve.n <= WARP ? warps_of_block : 1;
@@ -43,7 +44,8 @@ void launch_solve(const BatchSolve<T>& solve, index_t count, TriangularSolve whi
   check(cudaGetLastError(), "start to solve");
 }
 
-/// Queues what solves for all right-hand sides of `count` members; `first` and `last` of `solve` are not read.
+/// Queues the launches that solve for all right-hand sides of `count` members; `first` and `last` of `solve` are not
+/// read.
 template <class T>
 void queue_solve(BatchSolve<T> solve, index_t count, TriangularSolve which, cudaStream_t stream) {
   const index_t shared = attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);

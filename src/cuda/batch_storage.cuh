@@ -16,12 +16,12 @@
 
 namespace gpucholmod::cuda {
 
-/// A batch of factors of scalars T: its memory, and what goes in and comes out. Triangles are packed (row_of()), one
-/// member after the other.
+/// Holds the memory of a batch of factors of scalars T, and copies the factors into and out of it. Triangles are packed
+/// (row_of()), one member after the other.
 template <class T>
 class BatchStorage : public DeviceBatch {
  public:
-  /// Memory alone, of members of order n. In a Session.
+  /// Allocates memory for b members of order n, without their numbers. In a Session.
   BatchStorage(Context& context, index_t n, index_t b)
       : context_(context), n_(n), b_(b), orders_(b, n), dR_(context.pool(), words_of(n) * b),
         dbounds_(context.pool(), b) {}
@@ -40,8 +40,8 @@ class BatchStorage : public DeviceBatch {
   std::string device_name() const override { return context_.device_name(); }
   double bytes() const override { return double(dR_.bytes()); }
 
-  /// Takes members from the host (n x n x b), in a Session; orders: of the members, which are the identity beyond.
-  /// Throws not_finite, overflow and bad_diagonal, of a member.
+  /// Copies the members R (n x n x b) from host memory, in a Session. orders: of the members, which are the identity
+  /// beyond; empty: n. Throws not_finite, overflow and bad_diagonal, of a member.
   void send(const double* R, Uplo uplo, const std::vector<index_t>& orders) {
     if (!orders.empty()) orders_ = orders;
     std::vector<double> bounds(b_);
@@ -104,14 +104,14 @@ class BatchStorage : public DeviceBatch {
   cudaStream_t stream() const { return context_.stream(); }
   T* at(index_t member) const { return dR_.data() + member * words_of(n_); }
 
-  /// to <- from (`count` numbers of the device). Waits.
+  /// Copies `count` numbers from the device to `to`, and waits for them.
   template <class S>
   void fetch(const S* from, index_t count, S* to) const {
     check(cudaMemcpyAsync(to, from, sizeof(S) * count, cudaMemcpyDeviceToHost, stream()), "fetch numbers");
     check(cudaStreamSynchronize(stream()), "fetch numbers");
   }
 
-  /// Copies all of this to a batch of the same order and number.
+  /// Copies this batch to another of the same order and number of members.
   void copy_to(BatchStorage& other) const {
     const auto copy = [&](const auto& from, auto& to) {
       if (from.bytes() == 0) return;
@@ -134,7 +134,8 @@ class BatchStorage : public DeviceBatch {
     check(cudaStreamSynchronize(stream()), "send numbers");
   }
 
-  /// f(first, last, buffer), for members as many as fit the buffer, in page-locked memory.
+  /// Calls f(first, last, buffer) for members [first, last), as many at a time as fit into the buffer in page-locked
+  /// memory.
   template <class F>
   void in_pieces(F&& f) const {
     if (n_ * b_ == 0) return;
@@ -148,7 +149,7 @@ class BatchStorage : public DeviceBatch {
       for (index_t j = i; j < n_; ++j)
         words[row_of(n_, i) + j] = T(uplo == Uplo::upper ? A[i + j * n_] : A[j + i * n_]);
   }
-  /// Rows and columns of a member up to `order`.
+  /// Unpacks the leading `order` rows and columns of a member into A, whose other triangle becomes zero.
   void unpack(const T* words, Uplo uplo, double* A, index_t order) const {
     std::fill_n(A, order * order, 0.0);
     for (index_t i = 0; i < order; ++i)
@@ -160,7 +161,7 @@ class BatchStorage : public DeviceBatch {
   index_t n_, b_;
   std::vector<index_t> orders_;
   PoolBuffer<T> dR_;
-  PoolBuffer<double> dbounds_;  ///< of the norms of a member's columns
+  PoolBuffer<double> dbounds_;  ///< bounds of the norms of each member's columns
 };
 
 }  // namespace gpucholmod::cuda

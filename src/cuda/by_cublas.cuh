@@ -8,12 +8,13 @@
 #include "cuda/device_factor.h"
 #include "cuda/transfer.cuh"
 
-/// What cuBLAS does with a factor on the GPU, in a Session: by panels of columns, so that O(n) device memory is enough.
+/// Solutions and inverses by cuBLAS with a factor on the GPU, in a Session: by panels of columns, so that O(n) device
+/// memory is enough.
 namespace gpucholmod::cuda {
 
-/// What keeps substitutions in single precision from leaving its range, though their results, in double, would not: R
-/// counts as R / 2^e, its columns having norms of at most `bound`, and each right-hand side as one whose largest number
-/// is about 1. In double there is nothing to do.
+/// Keeps substitutions in single precision from leaving its range if their results, in double, would not leave that of
+/// double. R counts as R / 2^e, e being found from `bound`, which no norm of a column of R exceeds. Each right-hand
+/// side is scaled so that its largest number is about 1. In double precision nothing is scaled.
 template <class T>
 class WithinRange {
  public:
@@ -21,9 +22,9 @@ class WithinRange {
     if (sizeof(T) < sizeof(double) && bound > 0 && std::isfinite(bound))
       e_ = std::min(std::max(std::ilogb(bound), -100), 100);
   }
-  /// 2^e
+  /// Returns 2^e.
   T size() const { return T(std::ldexp(1.0, e_)); }
-  /// b (n) <- b 2^-f; returns f.
+  /// Multiplies b (n) by 2^-f, so that its largest number is about 1. Returns f.
   static int shrink(double* b, index_t n) {
     double largest = 0;
     if (sizeof(T) < sizeof(double))
@@ -32,7 +33,7 @@ class WithinRange {
     multiply(b, n, -f);
     return f;
   }
-  /// x (n) <- x 2^f, behind so many substitutions.
+  /// Undoes the scaling of a solution: x (n) <- x 2^(f - e substitutions), after that many substitutions.
   void grow(double* x, index_t n, int f, int substitutions) const { multiply(x, n, f - substitutions * e_); }
 
  private:
@@ -43,8 +44,8 @@ class WithinRange {
   int e_ = 0;
 };
 
-/// B (host) <- R'^-1 B, R^-1 B or both, R upper, whose columns have norms of at most `bound`. Where it throws, columns
-/// of B may have changed.
+/// Solves in place: B (host) <- R'^-1 B, R^-1 B or both. R is upper, and its columns have norms of at most `bound`. If
+/// the function throws, columns of B may have changed.
 template <class T>
 void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which, MatrixView<double> B,
                      Context& context) {
@@ -70,12 +71,13 @@ void solve_by_cublas(MatrixView<const T> R, double bound, TriangularSolve which,
   for (index_t j = 0; j < B.cols; ++j) range.grow(B.col(j), B.rows, shrunk[j], which == TriangularSolve::both ? 2 : 1);
 }
 
-/// A (host) <- A^-1 from its factor R: of a panel of columns only the rows from the diagonal on are solved for; with
-/// R22 the trailing block,
+/// Inverts: A (host) <- A^-1, from its factor R. For a panel of columns only the rows from the diagonal on are solved
+/// for. With R22 the trailing block,
 ///
 ///     A^-1(j:n, panel) = R22^-1 R22'^-1 [I; 0],
 ///
-/// and the rest is their mirror image. As many operations as LAPACK's potri. bound: as above.
+/// and the rest of A^-1 is the mirror image of these rows. Takes as many operations as LAPACK's potri. `bound`: see
+/// solve_by_cublas().
 template <class T>
 void invert_by_cublas(MatrixView<const T> R, double bound, MatrixView<double> A, Context& context) {
   const WithinRange<T> range(bound);

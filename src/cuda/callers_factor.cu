@@ -6,17 +6,18 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// Entries of a diagonal between these, and V of plain numbers, are modified without scaling.
+/// The least entry of the diagonal of a factor that is modified without scaling, by V of plain numbers; the largest
+/// entry is the inverse.
 template <class T>
 constexpr double least_entry = sizeof(T) == sizeof(float) ? 0x1p-40 : 0x1p-300;
 
-/// Whether kernels can read and write it where it is: 16 bytes at a time.
+/// Returns whether kernels can read and write A in place, 16 bytes at a time.
 template <class T>
 bool is_aligned(MatrixView<const T> A) {
   return reinterpret_cast<std::uintptr_t>(A.data) % 16 == 0 && sizeof(T) * std::size_t(A.ld) % 16 == 0;
 }
 
-/// A modification of a factor where it is.
+/// Runs a modification of a factor in the caller's memory.
 template <class T>
 class CallersModification {
  public:
@@ -31,13 +32,14 @@ class CallersModification {
     modification_.lie_apart(parts_);
   }
 
-  /// Queues the way to a second place, and a verdict.
+  /// Queues the modification of R into `out`, another matrix, and the kernel that sets *verdict.
   void queue(int* verdict) {
     modification_.queue(R_.data, out_.data,
                         [&](const block_columns::PassEnd& pass) { parts_.give(out_, pass, verdict); });
   }
 
-  /// Returns whether it is done. If not, nothing has changed but what is in a second place for the result.
+  /// Runs the modification, and returns whether it is done. If not, nothing has changed but `out`, if it is another
+  /// matrix.
   bool run(bool trusted, std::atomic<bool>& begun) {
     parts_.look();
     try {
@@ -58,7 +60,8 @@ class CallersModification {
   bool into(MatrixView<T> to) {
     return modification_.run(R_.data, to.data, task_.n) < 0 && is_plain() && parts_.is_moderate();
   }
-  /// A pass from one place to another takes less time than one in place, also with the way back.
+  /// Modifies R by way of memory for a second factor: a pass from one matrix to another and the copy back take less
+  /// time than a pass in place. Returns whether the modification is done.
   bool by_way_of_second() {
     const auto second = modification_.with_room(double(sizeof(T)) * double(layout_.words()), [&] {
       return std::make_unique<PoolBuffer<T>>(context_.workspace(), layout_.words());
@@ -74,7 +77,8 @@ class CallersModification {
     parts_.give(out_);
     return true;
   }
-  /// Looks at R, unless it is trusted; and finds out, by a run that writes nothing, whether columns can be taken away.
+  /// Returns whether R can be modified in place. Looks at its diagonal; then tests a downdate by a dry run, or, for an
+  /// update, looks at all of R unless R is trusted.
   bool can_be_done(bool trusted) {
     check(cudaStreamSynchronize(context_.stream()), "look at the diagonal of a factor");
     if (!parts_.is_moderate() || (task_.removed > 0 && modification_.passes() > 1)) return false;
@@ -96,7 +100,7 @@ class CallersModification {
   }
   bool in_place(std::atomic<bool>& begun) {
     const index_t pivot = modification_.run(out_.data, out_.data, task_.n, &begun);
-    if (!is_plain()) return begun = false;  // then nothing has been done
+    if (!is_plain()) return begun = false;  // a pass whose V is not plain is a no-op
     if (pivot >= 0) throw overflow(pivot, pivot);
     parts_.give(out_);
     return true;
@@ -111,8 +115,8 @@ class CallersModification {
   PartsApart<T> parts_;
 };
 
-/// Whether kernels can work on the factor, and on the result, where they are. Parts that lie apart (parts_apart.cuh)
-/// are as tall as its leading dimension, which therefore must not be much larger than the order.
+/// Returns whether kernels can work on the factor and on the result in place. Parts that lie apart (parts_apart.cuh)
+/// have the factor's leading dimension, which therefore must not be much larger than the order.
 template <class T>
 bool can_stay(const CallersFactor<T>& factor, const Task& task) {
   const bool fits = is_aligned(factor.R) && is_aligned<T>(factor.out) && factor.out.ld == factor.R.ld;
@@ -137,7 +141,7 @@ template <class T>
 bool queue_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task, const Queued& how) {
   Context& context = Context::of(factor.device);
   const CurrentDevice current(factor.device);
-  const auto join = [&] {  // also of columns of V that are converted, and of what was queued before something failed
+  const auto join = [&] {  // waits for the conversion of V too, and for work queued before a failure
     Event& done = context.marks().done;
     done.record(context.stream());
     check(cudaStreamWaitEvent(static_cast<cudaStream_t>(how.stream), done, 0), "order two streams");

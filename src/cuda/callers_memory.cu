@@ -20,7 +20,7 @@ bool has_no_gaps(MatrixView<S> A) {
   return A.ld == A.rows || A.cols <= 1;
 }
 
-/// Throws overflow of the first of these doubles, which have no gaps, that is too large for a float. Waits.
+/// Throws overflow of the first number of A, which has no gaps, that is too large for a float. Waits for the device.
 void require_floats(MatrixView<const double> A, Context& context) {
   const PoolBuffer<unsigned long long> dfirst(context.workspace(), 1);
   check(cudaMemsetAsync(dfirst.data(), 0xff, dfirst.bytes(), context.stream()), "prepare to look at numbers");

@@ -22,27 +22,27 @@ namespace gpucholmod::cuda {
   throw Error(ErrorCode::backend_unavailable, why.message, {{"backend", "cuda"}, {"reason", why.reason}});
 }
 
-/// CUDA events that are kept: to create one takes as long as a small modification.
+/// The CUDA events that are kept, as creating one takes as long as a small modification.
 struct Marks {
   Timer begin, end;
   Event done;
-  Event ready, came;  ///< of memory for columns of V, and of these
+  Event ready, came;  ///< memory for the next columns of V; arrival of these columns
 };
 
-/// What this process keeps for a GPU that has held a factor: a stream in which all work on it is done, a pool of its
+/// Holds what this process keeps for a GPU that has held a factor: the stream of all work on that GPU, pools of its
 /// memory, and handles of libraries. For one thread at a time (OneThread).
 class Context {
  public:
-  /// That of the device with this id, or for -1 of the first that can be used; made at first use, there until the
-  /// process ends. Throws backend_unavailable, and bad_argument where there is no such device.
+  /// Returns the context of the device with this id, or, for -1, of the first that can be used. It is made at first
+  /// use, and stays until the process ends. Throws backend_unavailable, and bad_argument if there is no such device.
   static Context& of(int id) {
     const Status now = status(false);
     if (!now.usable) unavailable(now);
     return made_for({find(now, id == -1 ? now.device : id, "device")});
   }
 
-  /// For factors that lie on several GPUs, of one kind: the first has the stream, and all but the factors themselves.
-  /// The same exceptions, and those of require_peers().
+  /// Returns the context for factors on several GPUs of one kind. The first GPU has the stream, and all memory but that
+  /// of the factors themselves. Throws the exceptions above, and those of require_peers().
   static Context& of(const std::vector<int>& ids) {
     if (ids.size() == 1) return of(ids[0]);
     const Status now = status(false);
@@ -60,37 +60,38 @@ class Context {
     return made_for(devices);
   }
 
-  /// All contexts, by the ids of their devices.
+  /// Returns all contexts, by the ids of their devices.
   static std::map<std::vector<int>, std::unique_ptr<Context>>& all() {
     static auto& contexts = *new std::map<std::vector<int>, std::unique_ptr<Context>>;
     return contexts;
   }
 
-  /// In a process forked from the one that made this, CUDA cannot be used.
+  /// Returns true in a process forked from the one that made the context: there CUDA cannot be used.
   bool forked() const { return owner_ != getpid(); }
   int device() const { return device_; }
   const std::string& device_name() const { return name_; }
   cudaStream_t stream() const { return stream_; }
-  /// For copies beside the work in stream().
+  /// Returns the stream for copies beside the work in stream().
   Stream& copies() { return copies_; }
   Pool& pool() { return pool_; }
-  /// For factors.
+  /// Returns the memory that factors are allocated from.
   Memory& factors() {
     if (spread_) return *spread_;
     return pool_;
   }
-  /// Where factors lie on several devices; null where they do not.
+  /// Returns the memory of factors on several devices; null for one device.
   const SpreadMemory* spread() const { return spread_ ? &*spread_ : nullptr; }
   DeviceGroup* device_group() { return device_group_ ? &*device_group_ : nullptr; }
   const std::vector<int>& devices() const { return devices_; }
   Marks& marks() { return marks_; }
-  /// How many turns the last pass by segments has taken (block_columns/turns.h): as a rule the next one takes as many.
+  /// Returns the number of turns that the last pass by segments has taken (block_columns/turns.h). The next pass
+  /// usually takes as many.
   int& turns() { return turns_; }
-  /// For what a call needs while it runs.
+  /// Returns the pool for memory that a call needs while it runs.
   Pool& workspace() { return workspace_; }
-  /// The same for what passes need, which the other devices may read.
+  /// Returns the pool for memory that a pass needs, and that the other devices may read.
   Pool& passes() { return spread_ ? pool_ : workspace_; }
-  /// Page-locked memory of at least so many bytes, the same at every call, until release().
+  /// Returns page-locked memory of at least `bytes` bytes, the same in every call, until release() or a call for more.
   void* staging(std::size_t bytes) {
     if (!staging_ || staging_->count() < bytes) {
       release();
@@ -104,7 +105,7 @@ class Context {
   }
   std::size_t staging_bytes() const { return staging_ ? staging_->count() : 0; }
 
-  /// A page-locked word of a few bytes, which a call fetches what has become of its work to.
+  /// Returns a page-locked word of a few bytes, to which a call fetches the outcome of its work.
   template <class Word = int>
   Word& word() {
     static_assert(sizeof(Word) <= word_bytes);
@@ -112,14 +113,14 @@ class Context {
     return *reinterpret_cast<Word*>(word_->data());
   }
 
-  // In a Session only, as they are bound to the current device.
+  // Library handles, in a Session only, as they are bound to the current device.
   const Cublas& cublas() { return opened(cublas_); }
   const Cusolver& cusolver() { return opened(cusolver_); }
 
  private:
   explicit Context(const std::vector<int>& devices, const std::string& name)
       : devices_(devices), device_(devices[0]), name_(name),
-        pool_(device_, stream_, devices.size() > 1 ? tuning::stream_kept : 0),  // no factors are there
+        pool_(device_, stream_, devices.size() > 1 ? tuning::stream_kept : 0),  // several: factors are in spread_
         workspace_(device_, stream_, tuning::stream_kept) {
     pool_.fall_back_on(workspace_);
     workspace_.fall_back_on(pool_);
@@ -149,7 +150,7 @@ class Context {
   template <class Library>
   const Library& opened(std::optional<Library>& library) {
     if (!library) {
-      pool_.trim(0);  // it wants memory of its own
+      pool_.trim(0);  // the library allocates memory of its own
       workspace_.trim(0);
       library.emplace(stream_);
     }
@@ -173,13 +174,13 @@ class Context {
   std::optional<Cusolver> cusolver_;
 };
 
-/// A stretch of work on a device, which is current meanwhile; nothing is under way after it. Throws
-/// backend_unavailable, reason "forked", where CUDA was used before this process was forked.
+/// A stretch of work on a device, which is current meanwhile. The destructor waits for the work in the stream. The
+/// constructor throws backend_unavailable, reason "forked", if CUDA was used before this process was forked.
 class Session : NotCopied {
  public:
   explicit Session(const Context& context) : current_(allowed(context)), stream_(context.stream()) {}
   ~Session() { cudaStreamSynchronize(stream_); }
-  /// Waits; throws cuda_failure where the work failed.
+  /// Waits for the work in the stream. Throws cuda_failure if the work failed.
   void finish() const { check(cudaStreamSynchronize(stream_), "finish the work on a factor"); }
 
  private:

@@ -9,12 +9,12 @@
 
 namespace gpucholmod::cuda {
 
-/// The GPUs that a factor lies on, its device ranks. The first leads: it has the stream that all work is ordered by.
-/// Each of the others has a stream, and memory for the data that a pass, or a substitution, sends there. In tests one
-/// GPU may appear several times: its blocks of threads are then divided.
+/// The GPUs that hold a factor together, its device ranks. The first rank's stream orders all work. Each of the other
+/// ranks has a stream, and memory for the data that a pass, or a substitution, sends to it. In tests one GPU may appear
+/// several times: its thread blocks are then divided among the ranks.
 class DeviceGroup : NotCopied {
  public:
-  /// The first is current.
+  /// Gives the first device, which is current, access to the memory of the others, and creates their streams.
   explicit DeviceGroup(const std::vector<int>& devices) : devices_(devices) {
     for (std::size_t i = 1; i < devices.size(); ++i) {
       if (devices[i] != devices[0]) open(devices[i]);
@@ -36,15 +36,15 @@ class DeviceGroup : NotCopied {
 
   int ranks() const { return int(devices_.size()); }
   int device(int rank) const { return devices_[rank]; }
-  /// How many launches share a GPU at most.
+  /// Returns the largest number of launches that share a GPU.
   int side_by_side() const {
     std::ptrdiff_t most = 1;
     for (const int device : devices_) most = std::max(most, std::count(devices_.begin(), devices_.end(), device));
     return int(most);
   }
 
-  /// At least so many bytes on each rank but the first, which is current, and so many flags, zero where they are new,
-  /// for as long as there is no larger call. Throws out_of_memory.
+  /// Allocates at least `bytes` bytes and `flags` flags on each rank but the first, which is current. New flags are
+  /// zero. The memory stays until a larger call. Throws out_of_memory.
   void reserve(std::size_t bytes, int flags) {
     bool same = true;
     for (int rank = 1; rank < ranks(); ++rank) {
@@ -66,11 +66,11 @@ class DeviceGroup : NotCopied {
     check(cudaMemcpy(list_, list.data(), sizeof(list[0]) * list.size(), cudaMemcpyHostToDevice), "send addresses");
   }
   const block_columns::OtherRank& of(int rank) const { return others_[rank - 1]->has; }
-  /// That of all ranks but the first, a list in this one's memory.
+  /// Returns the memory of all ranks but the first: a list in the first rank's memory.
   const block_columns::OtherRank* others() const { return list_; }
 
-  /// f(rank, stream) on each rank but the first, which is current then, behind what is queued in `stream`, the first
-  /// rank's.
+  /// Calls f(rank, stream of the rank) for each rank but the first, with the rank's device current. The rank's stream
+  /// first waits for what is queued in `stream`, the first rank's.
   template <class F>
   void each_other(cudaStream_t stream, F&& f) {
     ready_.record(stream);
@@ -82,20 +82,20 @@ class DeviceGroup : NotCopied {
       other.done.record(other.stream);
     }
   }
-  /// What is queued in `stream` from now on waits for them.
+  /// Makes work that is queued in `stream` from now on wait for the work of each_other().
   void join(cudaStream_t stream) const {
     for (const auto& other : others_) check(cudaStreamWaitEvent(stream, other->done, 0), "order two streams");
   }
 
  private:
-  /// The current device has access to the memory of `peer` from now on.
+  /// Gives the current device access to the memory of `peer`.
   static void open(int peer) {
     const cudaError_t error = cudaDeviceEnablePeerAccess(peer, 0);
     if (error == cudaErrorPeerAccessAlreadyEnabled) cudaGetLastError();
     else check(error, "give a GPU access to another's memory");
   }
 
-  /// `count` becomes `wanted`; on the current device.
+  /// Replaces `data` by `bytes` bytes of memory on the current device, that of `rank`; `count` becomes `wanted`.
   template <class T, class Count>
   void allocate(int rank, T*& data, Count& count, Count wanted, std::size_t bytes) const {
     cudaFree(data);

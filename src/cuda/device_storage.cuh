@@ -15,16 +15,16 @@
 
 namespace gpucholmod::cuda {
 
-/// A factor of scalars T: its memory, and what goes in and comes out. Work is done in the stream of its context, and
-/// finished when a function returns.
+/// Holds the memory of a factor of scalars T, and copies factors into and out of it. Work is queued in the stream of
+/// the context; every operation of DeviceFactor waits until its work is finished.
 template <class T>
 class DeviceStorage : public DeviceFactor {
  public:
-  /// What is there of a factor that is made: the continuation behind row and column n and what else Layout wants, or,
-  /// of the strips that hold it, nothing, as a modification is going to write them.
+  /// The contents of a new factor. to_be_filled: the identity behind row and column n, and the zeros that Layout wants.
+  /// to_be_written: nothing in the strips that hold the factor, as a modification is going to write them.
   enum class Made { to_be_filled, to_be_written };
 
-  /// Not a factor yet. In a Session.
+  /// Allocates memory for a factor of order n, whose numbers are still missing. In a Session.
   DeviceStorage(Context& context, index_t n, index_t capacity = 0, Made what = Made::to_be_filled)
       : context_(context), layout_(n, capacity), capacity_(std::max(n, capacity)), dR_(memory_for(layout_, context)) {
     if (what == Made::to_be_filled) here().continue_behind(stream());
@@ -50,7 +50,7 @@ class DeviceStorage : public DeviceFactor {
     return shares;
   }
 
-  /// From a checked triangle on the host, whose largest entry is `largest`.
+  /// Copies the factor from a checked triangle in host memory, whose largest entry is `largest`.
   template <class S>
   void send(const S* A, Uplo uplo, double largest) {
     send_triangle<S, T>({A, order(), order(), order()}, uplo, Uplo::upper, R(), context_);
@@ -58,8 +58,8 @@ class DeviceStorage : public DeviceFactor {
     most_ = largest * std::sqrt(double(order()));
   }
 
-  /// From a triangle in the memory of this GPU. Returns false if an entry is not finite, or one on the diagonal is no
-  /// normal positive number; this is then no factor.
+  /// Copies the factor from a triangle in the memory of this GPU. Returns false if an entry is not finite, or an entry
+  /// of the diagonal is not a normal positive number; this object then holds no factor.
   bool take(MatrixView<const T> given, Uplo uplo) {
     const index_t n = order();
     if (n == 0) return true;
@@ -92,8 +92,8 @@ class DeviceStorage : public DeviceFactor {
     session.finish();
   }
 
-  /// From an upper triangle that is read once, panel by panel, and checked as it comes. Throws not_finite, overflow,
-  /// bad_diagonal, what R and `poll` throw.
+  /// Copies the factor from an upper triangle that is read once, panel by panel, and checks every column. Throws
+  /// not_finite, overflow, bad_diagonal, and what R and `poll` throw.
   void send(const Source<double>& R, const Poll& poll) {
     const index_t n = order();
     if (n == 0) return;
@@ -111,9 +111,9 @@ class DeviceStorage : public DeviceFactor {
     most_ = largest * std::sqrt(double(n));
   }
 
-  /// Becomes the factor of a symmetric matrix, of which a checked triangle is on the host. Returns the failing pivot,
-  /// or -1. For a factor on several devices, cuSOLVER, which reads most of a matrix many times, works in memory of the
-  /// first alone, where that has room.
+  /// Computes the factor of a symmetric matrix, of which a checked triangle is in host memory. Returns the failing
+  /// pivot, or -1. If the factor is on several devices, cuSOLVER, which reads most of a matrix many times, works in
+  /// memory of the first device alone, if that has room.
   template <class S>
   index_t factorise(const S* A, Uplo uplo) {
     const index_t n = order(), ld = layout_.ld;
@@ -165,7 +165,7 @@ class DeviceStorage : public DeviceFactor {
   }
 
  protected:
-  /// The squared norms of all columns.
+  /// Returns the squared norms of all columns.
   std::vector<double> squares_of_columns() const {
     const index_t n = order();
     std::vector<double> sums(n);
@@ -179,7 +179,7 @@ class DeviceStorage : public DeviceFactor {
     return sums;
   }
 
-  /// Finds out how large the norms of columns are, where their squares can be computed with.
+  /// Sets most_ by the largest norm of a column, if the squares of the norms are in range.
   void look() {
     const std::vector<double> squares = squares_of_columns();
     const double most = squares.empty() ? 0 : *std::max_element(squares.begin(), squares.end());
@@ -191,14 +191,14 @@ class DeviceStorage : public DeviceFactor {
     return entries.empty() ? std::numeric_limits<double>::infinity()
                            : *std::min_element(entries.begin(), entries.end());
   }
-  /// Throws bad_diagonal where an entry of the diagonal of a result is no normal number.
+  /// Throws bad_diagonal if an entry of the diagonal of a result is not a normal number.
   void require_normal_diagonal() const {
     std::vector<double> entries(order());
     diagonal(entries.data());
     for (index_t j = 0; j < order(); ++j) require_normal(T(entries[j]), j);
   }
 
-  /// Where there are several devices, they have the strips in turn.
+  /// Allocates the memory of a factor. If there are several devices, they hold its strips in turn.
   static PoolBuffer<T> memory_for(const Layout& layout, Context& context) {
     return {context.factors(), layout.words(), sizeof(T) * std::size_t(layout.ld * block_columns::STRIP)};
   }
@@ -212,10 +212,11 @@ class DeviceStorage : public DeviceFactor {
   Layout layout_;
   index_t capacity_;
   PoolBuffer<T> dR_;
-  double most_ = 0;  ///< no column of R has a larger norm
+  double most_ = 0;  ///< upper bound of the norms of R's columns
 
  private:
-  /// Calls f(whether the triangle that uplo names is transposed, grid, block) for kernels that take or give it.
+  /// Calls f(transposed, grid, block) for kernels that take or give the triangle that uplo names. `transposed` is
+  /// std::true_type for the lower triangle.
   template <class F>
   void with_triangles(Uplo uplo, F&& f) const {
     const unsigned tiles = unsigned((order() + convert_tile - 1) / convert_tile);
@@ -224,10 +225,9 @@ class DeviceStorage : public DeviceFactor {
     else f(std::false_type{}, grid, block);
   }
 
-  /// Factorises A in dA, which may be R: the factor of A = LL', which cuSOLVER finds sooner, is transposed into R.
-  /// Where a pivot fails, the upper triangle is factorised to find it: for the lower one cuSOLVER may report the pivot
-  /// behind it (seen with CUDA 13.0 on an H200, where the pivot ends a block). Behind the last one there is none, so
-  /// that is looked at.
+  /// Factorises A = LL' in dA, which may be R, and transposes L into R, as cuSOLVER finds L sooner. If a pivot fails,
+  /// factorises the upper triangle to find the pivot: for the lower triangle cuSOLVER may report the next pivot (seen
+  /// with CUDA 13.0 on an H200, if the failing pivot ends a block).
   template <class S>
   index_t factorise(const S* A, Uplo uplo, MatrixView<T> dA) {
     const index_t n = dA.cols;
@@ -247,7 +247,8 @@ class DeviceStorage : public DeviceFactor {
     return -1;
   }
 
-  /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1.
+  /// Replaces a triangle of a symmetric matrix by its factor. Returns the failing pivot, or -1. Tests the last pivot
+  /// itself, as no pivot follows that cuSOLVER could report in its place.
   index_t factorise(Uplo uplo, MatrixView<T> dA) {
     const index_t n = dA.cols;
     const Cusolver& cusolver = context_.cusolver();
@@ -265,7 +266,7 @@ class DeviceStorage : public DeviceFactor {
     return info > 0 ? info - 1 : last > 0 ? -1 : n - 1;
   }
 
-  /// Zeroes what Layout wants to be zero below the diagonal, from column `first` on, which begins a strip.
+  /// Zeroes the entries below the diagonal that Layout wants to be zero, from column `first` on, which begins a strip.
   void clear(index_t first = 0) {
     const index_t order = layout_.room - first;
     if (order == 0) return;

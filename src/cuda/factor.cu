@@ -12,7 +12,7 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// What is done with a factor, and to it.
+/// Implements the operations of HeldFactor and DeviceFactor that the base classes leave open.
 template <class T>
 class Factor : public ReshapedStorage<T> {
   using Base = ReshapedStorage<T>;
@@ -25,8 +25,8 @@ class Factor : public ReshapedStorage<T> {
 
   std::unique_ptr<HeldFactor> copy() const override { return duplicate(); }
 
-  /// Few right-hand sides by the chain of a modification, more, or where that refuses, by cuBLAS. Where it throws,
-  /// columns of X may be solved already.
+  /// Solves for at most tuning::chain_solves() right-hand sides by the chain of a modification; for more, and for those
+  /// that the chain leaves unsolved, by cuBLAS. If the call throws, some columns of X may be solved already.
   void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const override {
     const index_t n = order();
     if (n == 0 || m == 0) return;
@@ -91,12 +91,12 @@ class Factor : public ReshapedStorage<T> {
     return time_refactoring(R(), repeats, context_);
   }
 
-  // What modify_stored() needs, in a Session.
+  // The members that modify_stored() needs of a Storage; in a Session.
 
   using Computed = double;
   static constexpr bool looks = true;
   static constexpr double largest_plain = block_columns::largest_plain<T>;
-  /// An entry that is too small is seen where it is written.
+  /// Returns the range of R's entries. A kernel that writes too small an entry of the diagonal reports it.
   Range range() const { return {most_, std::numeric_limits<double>::max()}; }
   void set_range(const Range& range) { most_ = range.most; }
   using Base::look;
@@ -108,9 +108,9 @@ class Factor : public ReshapedStorage<T> {
     return task.removed == 0 && task.scale < 1 && may_vanish<T>(task.scale * least_of_diagonal());
   }
 
-  /// If more than a quarter of the rows lie above the first number of V, the whole strips of them are left as they are.
-  /// A second factor is wanted wherever there is room, as nothing is quicker than to write to another one; the part
-  /// that changes is copied back from there.
+  /// Runs a modification for modify_stored(). If more than a quarter of the rows lie above the first number of V, the
+  /// whole strips of these rows stay as they are. A second factor is used if there is room, as a pass that writes to
+  /// another factor is the quickest; the part that has changed is copied back from there.
   class Sweep : NotCopied {
    public:
     Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)
@@ -136,7 +136,7 @@ class Factor : public ReshapedStorage<T> {
         else from.copy_rows(first_, *to);
       }
       const index_t pivot = modification_.run(from.here().behind(first_).data, out, task_.n, begun);
-      // No pivot of an update can fail but one that is too large.
+      // A pivot of an update fails only if it is too large.
       if (pivot >= 0 && is_update_) throw overflow(first_ + pivot, first_ + pivot);
       if (pivot < 0) {
         for (index_t s = 0; s < right_.m() && to; ++s) std::copy_n(right_.z.col(s), first_, right_.out.col(s));
@@ -173,12 +173,12 @@ class Factor : public ReshapedStorage<T> {
 
     const Factor& R_;
     bool is_update_;
-    bool in_place_ = false;  ///< what is written to a second factor is copied back
+    bool in_place_ = false;  ///< True if the result in the second factor is to replace R
     int e_;
     RightHandSideView right_;
-    index_t first_;  ///< the first row that may change: it begins a strip
-    Layout layout_;  ///< of the rows from there on
-    Task task_;      ///< for these rows
+    index_t first_;  ///< the first row that may change, which begins a strip
+    Layout layout_;  ///< layout of the rows from first_ on
+    Task task_;      ///< task for the rows from first_ on
     Modification<T> modification_;
   };
   Sweep sweep(const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look = false) const {
@@ -227,7 +227,7 @@ class Factor : public ReshapedStorage<T> {
   using Base::most_;
   using Base::stream;
 
-  /// to <- the rows above row `first`, which begins a strip, with all that Layout wants there.
+  /// Copies the rows above row `first`, which begins a strip, to `to`, with all zeros and ones that Layout wants there.
   void copy_rows(index_t first, Factor& to) const {
     copy_triangle(here(), to.here(), first);
     if (first == 0) return;
@@ -235,7 +235,7 @@ class Factor : public ReshapedStorage<T> {
     copy_on_device<T>(here().all().block(0, first, first, beside), to.here().all().block(0, first, first, beside),
                       context_);
   }
-  /// to <- the first columns, whole strips, with all that Layout wants there.
+  /// Copies the first columns, whole strips, to `to`, with all zeros that Layout wants there.
   void copy_triangle(const Placed<T>& from, const Placed<T>& to, index_t columns) const {
     for (index_t first = 0; first < columns; first += transfer_columns) {
       const index_t cols = std::min(transfer_columns, columns - first), rows = first + cols;
@@ -260,7 +260,7 @@ class Factor : public ReshapedStorage<T> {
     return made;
   }
 
-  /// Rows at the top that were not written, as this factor only holds what is to be copied into another one.
+  /// The number of rows at the top that were not written, as this factor only holds a result for replace() to copy.
   index_t missing_ = 0;
 };
 

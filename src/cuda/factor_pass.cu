@@ -5,7 +5,8 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// Turns that are queued before it is known whether they are needed: one that is not costs its launches.
+/// The most turns that are queued before it is known whether they are needed. A turn that is not needed costs its
+/// launches.
 constexpr int most_expected = 4;
 
 }  // namespace
@@ -75,7 +76,7 @@ block_columns::PassEnd FactorPass<T>::queue(const T* R, T* out, index_t ld, int 
   return {this->ints(), turns - 1, panel_.blocks};
 }
 
-/// Y takes the place of V, of which nothing is left.
+/// Puts Y into the place of V, of which nothing is left.
 template <class T>
 void FactorPass<T>::carry(T* z, index_t ld, const double* Y, double* rest, index_t ldy, index_t m,
                           cudaStream_t stream) {

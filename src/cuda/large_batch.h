@@ -14,12 +14,12 @@
 
 namespace gpucholmod::cuda {
 
-/// Members that each keep a GPU busy: factors of their own, modified one after the other.
+/// A batch whose members each keep a GPU busy: they are factors of their own, modified one after the other.
 class LargeBatch : public DeviceBatch {
  public:
   using Members = std::vector<std::unique_ptr<HeldFactor>>;
 
-  /// At least one member, of one precision, on one device.
+  /// Takes over the members: at least one, all of one precision and on one device.
   LargeBatch(Members members, int device, std::string device_name)
       : members_(std::move(members)), device_(device), device_name_(std::move(device_name)) {}
 
@@ -79,7 +79,7 @@ class LargeBatch : public DeviceBatch {
     }
   }
 
-  /// By way of the host's memory.
+  /// Solves by solve(), with copies of dB to host memory and back.
   void solve_there(TriangularSolve which, double* dB, index_t m) const override {
     const index_t n = order(), columns = m * count();
     if (n * columns == 0) return;
@@ -89,8 +89,8 @@ class LargeBatch : public DeviceBatch {
     copy_to_device<double>(device_, B.data(), {dB, n, columns, n});
   }
 
-  /// In place at once where nothing can fail, or where others may change when a member fails; otherwise by way of a
-  /// second batch.
+  /// Modifies the members in place if none can fail, or if the others may change when a member fails. Otherwise, or if
+  /// `made` is not null, writes the results to a second batch.
   Work modify(const GivenColumns<double>& given, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
               std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) override {
     const double* const V = given.host();
@@ -107,7 +107,7 @@ class LargeBatch : public DeviceBatch {
     return all;
   }
 
-  /// By way of a second batch, so that no member is half modified.
+  /// Inserts by way of a second batch, so that no member is half modified.
   void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
               std::atomic<bool>& begun) override {
     const index_t ld = order() + what.p;
@@ -146,15 +146,16 @@ class LargeBatch : public DeviceBatch {
     return std::make_unique<LargeBatch>(std::move(members), device_, device_name_);
   }
 
-  /// Numbers of a matrix, one column behind the other.
+  /// Returns the numbers of a matrix, column after column without gaps.
   static std::vector<double> packed(MatrixView<const double> of) {
     std::vector<double> numbers;
     for (index_t q = 0; q < of.cols; ++q) numbers.insert(numbers.end(), of.col(q), of.col(q) + of.rows);
     return numbers;
   }
 
-  /// Calls f(member, other) for all members, which returns the pivot: `direct`, in place, `other` being null; otherwise
-  /// the members that f makes in *other become *made, or, where `made` is null, this batch.
+  /// Calls f(member, other), which returns the failing pivot or -1, for all members. If `direct`, f changes the member
+  /// in place, and `other` is null. Otherwise f makes a new member in *other; the new members become *made, or, if
+  /// `made` is null, replace those of this batch.
   template <class F>
   void change(std::unique_ptr<HeldBatch>* made, bool direct, bool all_or_none, std::vector<index_t>& pivots,
               std::atomic<bool>& begun, F&& f) {
@@ -162,7 +163,7 @@ class LargeBatch : public DeviceBatch {
     if (made) made->reset();
     Members others(count());
     for (index_t m = 0; m < count(); ++m) {
-      if (direct && m > 0) begun = true;  // those before have changed
+      if (direct && m > 0) begun = true;  // earlier members have changed
       cpu::for_member(m, [&] { pivots[m] = f(m, direct ? nullptr : &others[m]); });
       if (!direct && pivots[m] >= 0 && !all_or_none) others[m] = members_[m]->copy();
     }
@@ -172,7 +173,7 @@ class LargeBatch : public DeviceBatch {
     else members_.swap(others);
   }
 
-  /// Before anything changes. Whether anything is taken away.
+  /// Looks at V before anything changes. Returns whether a column of any member is taken away.
   bool look_at(const double* V, const BatchTask& task) const {
     const double top =
         precision() == Precision::single ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
@@ -208,7 +209,7 @@ class LargeBatch : public DeviceBatch {
     return work;
   }
 
-  /// Right-hand sides of a member, whose columns go beyond its order.
+  /// Returns the right-hand sides of a member, without the rows beyond its order.
   cpu::SidesAlone sides_of(index_t m, const BatchTask& task, const cpu::ColumnOrder& columns) const {
     if (task.sides.m == 0) return {};
     const index_t n = members_[m]->order();
@@ -225,8 +226,8 @@ class LargeBatch : public DeviceBatch {
     for (index_t s = 0; s < made.m; ++s) std::copy_n(z.data() + s * n, n, out.col(s));
   }
 
-  /// Returns what f(task) does, which inserts, deletes or moves rows of a member, whose right-hand sides `task` takes
-  /// along.
+  /// Returns the pivot that f(task) returns. f inserts, deletes or moves rows of a member, along with the right-hand
+  /// sides in `task`.
   template <class F>
   index_t reshape_member(index_t m, const BatchSides& all, index_t coming, index_t going, F&& f) {
     const index_t n = members_[m]->order(), k = coming + going, made = n + coming - going, sides = all.m;

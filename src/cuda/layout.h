@@ -6,20 +6,20 @@
 
 namespace gpucholmod::cuda {
 
-/// How a factor that stays on a GPU lies in its memory: column-major, column j at data + j * ld, R upper.
+/// Describes how a factor that stays on a GPU is stored: column-major, column j at data + j * ld, R upper.
 ///
 /// The order is rounded up to a whole number of strips; behind row and column n the factor is continued by the identity
 /// (ones on the diagonal, zeros above it), so that no kernel has to look for an edge. The strict lower triangle is zero
 /// within diagonal blocks of order NB; elsewhere it is never read and holds anything. There is room for more strips,
-/// which hold anything, but zeros in that place.
+/// which hold anything but for these zeros.
 struct Layout {
   index_t n, padded, room, ld;
-  int strip = 0;  ///< of the factor, that it begins with
+  int strip = 0;  ///< the factor's strip that the layout begins with
 
   explicit Layout(index_t order, index_t capacity = 0)
       : n(order), padded(rounded(order)), room(std::max(padded, rounded(capacity))), ld(room + block_columns::margin) {}
-  /// As a factor lies in the caller's memory; what Layout wants besides lies apart (PartsApart): all of it if it has
-  /// less than a strip.
+  /// Returns the layout of a factor in the caller's memory. What Layout wants beyond that memory lies apart
+  /// (PartsApart): the whole factor, if it has less than a strip.
   static Layout of_callers(index_t order, index_t ld) {
     Layout made(order);
     if (order >= block_columns::STRIP) made.ld = ld;
@@ -27,12 +27,12 @@ struct Layout {
   }
   index_t words() const { return ld * room; }
   int strips() const { return int(padded / block_columns::STRIP); }
-  /// The row of the factor that it begins with.
+  /// Returns the row of the factor that the layout begins with.
   index_t first_row() const { return index_t(strip) * block_columns::STRIP; }
 
-  /// Of its first rows and columns.
+  /// Returns the layout of the first `order` rows and columns.
   Layout leading(index_t order) const { return with(order, rounded(order), room); }
-  /// Of what lies behind its first rows, a whole number of strips.
+  /// Returns the layout of the factor's part behind the first `rows` rows, a whole number of strips.
   Layout behind(index_t rows) const {
     Layout made = with(n - rows, padded - rows, room - rows);
     made.strip += int(rows / block_columns::STRIP);

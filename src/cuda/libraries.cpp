@@ -13,16 +13,17 @@
 namespace gpucholmod::cuda {
 namespace {
 
-// By hand, so that no header of these libraries is needed; the same in every version that is opened here, as are the
-// functions.
+// Enums of these libraries, written out so that no header of theirs is needed. They, and the functions, are the same in
+// every version that is opened here.
 constexpr int left = 0, right = 1, lower = 0, upper = 1, no_transpose = 0, transpose = 1, not_unit = 0;
 
 int fill_mode(Uplo uplo) { return uplo == Uplo::lower ? lower : upper; }
 
-/// An open shared library; stays open.
+/// A shared library that stays open.
 class Library {
  public:
-  /// `versions`: those whose functions are called here, the most wanted first.
+  /// Opens the library. `versions`: those whose functions are called here, the most wanted first. Throws
+  /// backend_unavailable.
   Library(const char* name, const char* reason, const std::string& stem, const std::vector<int>& versions)
       : name_(name), reason_(reason) {
     std::vector<std::string> files;
@@ -38,8 +39,8 @@ class Library {
     refuse(first_complaint);
   }
 
-  /// Calls a function of the library, which returns its status, with arguments of just the types that it takes; its
-  /// enums are ints.
+  /// Calls a function of the library that returns a status. The arguments must have exactly the types of its
+  /// parameters; enums are passed as ints.
   template <class... Arguments>
   void call(const std::string& function, const char* operation, Arguments... arguments) const {
     static_assert(((std::is_pointer_v<Arguments> || std::is_same_v<Arguments, int>) && ...));
@@ -61,7 +62,7 @@ class Library {
   void* library_ = nullptr;
 };
 
-// The version of the toolkit comes first: 13 -> cuBLAS 13, cuSOLVER 12.
+// The version of the toolkit is tried first: 13 -> cuBLAS 13, cuSOLVER 12.
 int toolkit() { return status(false).toolkit_version / 1000; }
 
 const Library& cublas() {
@@ -75,7 +76,7 @@ const Library& cusolver() {
   return library;
 }
 
-/// The name of a function for scalars T.
+/// Returns the name of a function for scalars T.
 template <class T>
 std::string of(const std::string& before, const char* after) {
   return before + (std::is_same_v<T, double> ? 'D' : 'S') + after;

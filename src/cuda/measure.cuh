@@ -12,12 +12,12 @@
 #include "cuda/substitution.h"
 #include "cuda/transfer.cuh"
 
-/// Products with a factor R (n x n, upper, n > 0) in the layout of a Factor, and what a modification is compared with.
-/// In a Session.
+/// Products with a factor R (n x n, upper, n > 0) in the layout of a Factor, and times that a modification is compared
+/// with. Needs a Session.
 namespace gpucholmod::cuda {
 
-/// Median device time of what `work` queues in the stream. `prepare` goes before each run, so that the device is busy
-/// while the work is queued, and does not wait for it on the clock.
+/// Returns the median device time, in seconds, of the work that `work` queues in the stream. `prepare` queues work
+/// before each run: the device is then busy while `work` queues, and the measured time contains no wait for the host.
 template <class Prepare, class Work>
 double median_seconds(int repeats, cudaStream_t stream, Prepare&& prepare, Work&& work) {
   std::vector<double> seconds;
@@ -47,8 +47,8 @@ double time_sweep(MatrixView<const T> dR, int repeats, Context& context) {
   return median_seconds(repeats, context.stream(), run, run);
 }
 
-/// cuSOLVER's factorisation, of the upper or the lower triangle, whichever takes less time. NaN where R'R as rounded is
-/// not positive definite.
+/// Returns the device time of cuSOLVER's factorisation, of the upper or the lower triangle, whichever takes less time.
+/// NaN if R'R as rounded is not positive definite.
 template <class T>
 double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
   const index_t n = dR.cols;
@@ -76,8 +76,8 @@ double time_refactoring(MatrixView<const T> dR, int repeats, Context& context) {
   return info == 0 ? seconds : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// To solve for B (n x m) with R'R, B being there; NaN where this device has no kernel for it. Where there are several
-/// passes, each goes on with what the one before has left: the time does not depend on numbers.
+/// Returns the device time of solving for B (n x m) with R'R, B being on the device; NaN if this device has no kernel
+/// for that. Each of several passes goes on with what the pass before has left, as the time does not depend on numbers.
 template <class T>
 double time_solving_by_chain(const T* dR, const Layout& layout, const double* B, index_t m, int repeats,
                              Context& context) {
@@ -109,7 +109,8 @@ double time_solving_by_cublas(MatrixView<const T> dR, const double* B, index_t m
   });
 }
 
-/// Multiplies dX (n x m, m < 65536); dY n x m too, both are overwritten. Returns where the product is: one of them.
+/// Multiplies dX (n x m, m < 65536) by R, R' or both. dY is n x m too; both dX and dY are overwritten. Returns the one
+/// of dX and dY that holds the product.
 template <class T>
 const double* multiply(MatrixView<const T> dR, TriangularProduct which, double* dX, double* dY, index_t m,
                        cudaStream_t stream) {

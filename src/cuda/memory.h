@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/types.h"
 
-/// Owners of what CUDA hands out; each gives back in its destructor.
+/// Owners of CUDA's resources, each of which gives its resource back in its destructor.
 namespace gpucholmod::cuda {
 
-/// Turns a CUDA error into the core's; `what` says what was being done.
+/// Throws cuda_failure unless `error` is cudaSuccess; `what` names the operation that failed.
 inline void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
@@ -20,7 +20,7 @@ inline void check(cudaError_t error, const char* what) {
               {{"cuda_error", std::string(cudaGetErrorName(error))}, {"operation", std::string(what)}});
 }
 
-/// Returns out_of_memory of the current device, of which `bytes` were wanted, and says what is free there.
+/// Returns an out_of_memory error for the current `device`, which tells the `bytes` wanted and the bytes that are free.
 inline Error out_of_device_memory(const std::string& device, double bytes) {
   cudaGetLastError();
   std::size_t free = 0, total = 0;
@@ -28,7 +28,7 @@ inline Error out_of_device_memory(const std::string& device, double bytes) {
   return out_of_memory(device + " is out of memory", bytes, double(free));
 }
 
-/// `count` objects of T in page-locked host memory.
+/// Holds `count` objects of T in page-locked host memory.
 template <class T>
 class PinnedBuffer : NotCopied {
  public:
@@ -51,7 +51,7 @@ class PinnedBuffer : NotCopied {
   T* data_ = nullptr;
 };
 
-/// Page-locks memory that somebody else owns, where the system allows it; transfers work either way.
+/// Page-locks memory that somebody else owns, if the system allows it; transfers work either way.
 class HostRegistration : NotCopied {
  public:
   HostRegistration(void* data, std::size_t bytes) : data_(data) {
@@ -80,7 +80,7 @@ class Stream : NotCopied {
   cudaStream_t stream_ = nullptr;
 };
 
-/// A point in the work of a stream; a timed one knows when the device came to it.
+/// A CUDA event, which marks a point in the work of a stream. A timed event records when the device reaches the point.
 template <bool timed>
 class Point : NotCopied {
  public:
@@ -91,14 +91,14 @@ class Point : NotCopied {
   operator cudaEvent_t() const { return event_; }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "record an event"); }
   void synchronize() { check(cudaEventSynchronize(event_), "wait for an event"); }
-  /// Whether the device has come past it.
+  /// Returns whether the device has passed the point.
   bool passed() const {
     const cudaError_t state = cudaEventQuery(event_);
     if (state == cudaErrorNotReady) return false;
     check(state, "ask for an event");
     return true;
   }
-  /// Both points must be timed, and have been passed.
+  /// Returns the seconds between two points, which both must be timed and must have been passed.
   double seconds_since(const Point& earlier) const {
     float ms = 0;
     check(cudaEventElapsedTime(&ms, earlier.event_, event_), "read the time");
@@ -111,16 +111,16 @@ class Point : NotCopied {
 using Event = Point<false>;
 using Timer = Point<true>;
 
-/// From now on started() is true (cuda/backend.h).
+/// Makes started() true from now on (cuda/backend.h).
 void note_start();
 
-/// What a process keeps for its GPUs is for one thread at a time: the one that has one of these, or several.
+/// Locks what a process keeps for its GPUs, for one thread at a time. A thread may hold several of these locks.
 class OneThread : NotCopied {
  public:
   OneThread() : lock_(mutex()) {}
 
  private:
-  /// Is never destroyed: factors may be later.
+  /// Returns the only mutex, which is never destroyed, as factors may be destroyed later.
   static std::recursive_mutex& mutex() {
     static auto& only = *new std::recursive_mutex;
     return only;
@@ -129,8 +129,8 @@ class OneThread : NotCopied {
   std::lock_guard<std::recursive_mutex> lock_;
 };
 
-/// Makes `device` current, and the one before it again at the end; other threads wait meanwhile. Work on a device
-/// begins with one of these.
+/// Makes `device` current, and in the destructor the device before; other threads wait meanwhile. Work on a device
+/// begins with a CurrentDevice.
 class CurrentDevice : NotCopied {
  public:
   explicit CurrentDevice(int device) {

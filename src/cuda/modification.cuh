@@ -18,11 +18,11 @@
 
 namespace gpucholmod::cuda {
 
-/// What a factor is multiplied for: to be computed with, or to be a result.
+/// The purpose of scaling a factor: an intermediate that is computed with, or a result.
 enum class Scaled { to_compute, result };
 
-/// out <- `by` R; both upper. In a Session. Throws overflow, and bad_diagonal where an entry of the diagonal becomes no
-/// normal number.
+/// Computes out <- `by` R, both upper. Throws overflow if an entry becomes infinite, and bad_diagonal if an entry of
+/// the diagonal becomes no normal number. Needs a Session.
 template <class T>
 void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Scaled what, Context& context) {
   const index_t n = R.cols;
@@ -45,13 +45,13 @@ void scale_factor(MatrixView<const T> R, double by, MatrixView<T> out, Scaled wh
   require_not_vanished(made, double(made) / by, j);
 }
 
-/// One modification of a factor that stays on a GPU: the passes of a task, one after the other. In a Session, if run.
+/// Runs one modification of a factor on a GPU: the passes of a task, one after the other. run() needs a Session.
 template <class T>
 class Modification {
  public:
-  /// V (n x k): in host memory, or, where e is 0, that of the device; taken as 2^-e V, as R is. `scale`: of the result.
-  /// `extra_bytes`: bytes of device memory that the call needs besides. Throws out_of_memory where that is more than
-  /// the task allows.
+  /// Takes V (n x k), in host memory or, if e is 0, in device memory, and divides it by 2^e, as R has been divided. The
+  /// result is multiplied by `scale`. `extra_bytes`: bytes of device memory that the call needs besides. Throws
+  /// out_of_memory if the call needs more than the task allows.
   Modification(Context& context, const Layout& layout, MatrixView<const double> V, int e, double scale,
                const Task& task, double extra_bytes, const Poll& poll)
       : context_(context), layout_(layout), V_(V), scale_(scale), task_(task), poll_(poll),
@@ -71,14 +71,14 @@ class Modification {
     if (task.timeline) stopwatch_.emplace(timeline_, context.stream());
   }
 
-  /// V is columns of what was given, each times a number; null: it is that itself. Outlives this.
+  /// Replaces V by columns of V, each times a number; null: V stays as it is. `columns` has to outlive this.
   void multiply(const std::vector<ScaledColumn>* columns) { columns_ = columns; }
-  /// V, which nobody has looked at, is looked at on the device, as columns that are multiplied are.
+  /// Makes the device look at V, which the host has not read. Columns that are multiplied are looked at in any case.
   void look() { look_ = true; }
-  /// Parts of the factor lie apart; they are those of the result after run(). Outlives this.
+  /// Sets the parts of the factor that lie apart; after run() they are those of the result. `parts` outlives this.
   void lie_apart(PartsApart<T>& parts) { apart_ = &parts; }
 
-  /// Throws out_of_memory where there is none for a pass now, so that none is missing later.
+  /// Allocates the memory of a pass and frees it again, so that none is missing later. Throws out_of_memory.
   void reserve() const {
     const block_columns::SegmentSize memory = size(way_.columns);
     PoolBuffer<double>(context_.passes(), memory.words());
@@ -86,10 +86,10 @@ class Modification {
     context_.staging(staging_bytes());
   }
 
-  /// R to out, in the layout of a factor; out may be R, or, for one pass, null: then nothing is written, and only the
-  /// verdict is of interest. Of the leading strips that hold `order` rows; V counts as zero from that row on. Returns
-  /// the failing pivot, or -1; `out` is then unspecified. `poll` is called while the device works; where it throws, the
-  /// pass is finished. `begun`, if there is one, becomes true before anything is written.
+  /// Modifies the leading strips of R that hold `order` rows, and writes them to `out`, in the layout of a factor.
+  /// `out` may be R or, for one pass, null: a dry run, which writes nothing. Rows of V from `order` on count as zero.
+  /// Returns the failing pivot, or -1; if a pivot fails, `out` is unspecified. Calls `poll` while the device works; if
+  /// `poll` throws, the device still ends the pass. `begun`, if given, becomes true before any write.
   index_t run(const T* R, T* out, index_t order, std::atomic<bool>* begun = nullptr) {
     work_.blocks = work_.fallbacks = work_.rescalings = 0;
     const int strips = block_columns::strips_of(order);
@@ -100,8 +100,8 @@ class Modification {
                     context_.stream());
     const std::unique_ptr<PoolBuffer<T>> between = out && R != out ? room_between() : nullptr;
     const T* from = R;
-    std::deque<FactorPass<T>> ready;  // the next pass, and behind it the one whose V comes while it works
-    const Finally settled([&] {       // nothing is copied to memory that is given back
+    std::deque<FactorPass<T>> ready;  // the current pass, and the next, whose V is sent while the current one works
+    const Finally settled([&] {       // a copy must not write to memory that has been given back
       if (copies_) cudaStreamSynchronize(context_.copies());
       copies_ = false;
     });
@@ -122,13 +122,14 @@ class Modification {
     return -1;
   }
 
-  /// Queues a whole factor's way from R to another place, in as many turns as the last pass took, and then(pass) of the
-  /// last one: that is not done, and `out` is lost, if more turns are needed or V is not plain. Needs no Session.
+  /// Queues a modification of the whole factor from R to another place, each pass with as many turns as the most recent
+  /// pass took. Calls then(end) with the end of the last pass. The last pass is not done, and `out` is lost, if more
+  /// turns are needed or V is not plain. Needs no Session.
   template <class F>
   void queue(const T* R, T* out, F&& then) {
     const auto between = room_between();
     const T* from = R;
-    std::deque<FactorPass<T>> queued;  // the last one, which the next looks at, and the next
+    std::deque<FactorPass<T>> queued;  // the pass before, whose end the next pass looks at, and the next pass
     for (std::size_t i = 0; i < passes_.size(); ++i) {
       T* const to = between && (passes_.size() - i) % 2 == 0 ? between->data() : out;
       FactorPass<T>& pass = make_pass({queued, i, false, size(way_.columns), layout_.n, nullptr}, i);
@@ -143,8 +144,8 @@ class Modification {
     }
   }
 
-  /// Returns f(), which takes `bytes` of device memory. Throws out_of_memory where there is no room for it, or the task
-  /// does not allow it.
+  /// Returns f(), which allocates `bytes` of device memory. Throws out_of_memory if the device has no room for them, or
+  /// the task does not allow them.
   template <class F>
   auto with_room(double bytes, F&& f) -> decltype(f()) {
     require_allowed(work_.device_bytes + bytes, task_.device_memory);
@@ -152,7 +153,7 @@ class Modification {
     work_.device_bytes += bytes;
     return made;
   }
-  /// Returns the same, or null where there is no room: the call can do without.
+  /// Returns f() as with_room() does, or null if there is no room: the call can do without.
   template <class F>
   auto if_room(double bytes, F&& f) -> decltype(f()) {
     try {
@@ -163,8 +164,8 @@ class Modification {
     }
   }
 
-  /// Returns the first pivot that fails, where one pass of run() has failed at `pivot`: it is no later. Tries ever
-  /// smaller leading parts of R, until no pass fails. from() gives R anew; `scratch` as `out` above.
+  /// Returns the first pivot that fails, which is not behind `pivot`, where a pass of run() has failed. Tries ever
+  /// smaller leading parts of R until no pass fails. from() returns R anew; `scratch`: as `out` of run().
   template <class F>
   index_t first_pivot(F&& from, T* scratch, index_t pivot) {
     if (passes_.size() == 1) return pivot;
@@ -181,7 +182,7 @@ class Modification {
 
   int passes() const { return int(passes_.size()); }
 
-  /// Returns the largest magnitude in V, where it was looked at; infinite where a number is not finite.
+  /// Returns the largest magnitude in V if the device has looked at V; infinite if a number is not finite.
   double largest() const { return std::max(looked_[0].largest, looked_[1].largest); }
 
   Work finish(index_t pivot) {
@@ -196,14 +197,14 @@ class Modification {
   static block_columns::SegmentSize size(int columns, int strips, int side_strips) {
     return {columns, strips + side_strips, strips + side_strips, side_strips};
   }
-  /// Of a pass over the whole factor.
+  /// Returns the sizes of a pass over the whole factor.
   block_columns::SegmentSize size(int columns) const { return size(columns, layout_.strips(), side_strips_); }
 
-  /// Page-locked memory: what became of a pass, and right-hand sides.
+  /// Returns the bytes of page-locked memory for the outcome of a pass; staging_bytes() adds the right-hand sides.
   std::size_t outcome_room() const { return (Pass<T>::outcome_bytes_of(size(way_.columns)) + 63) / 64 * 64; }
   std::size_t staging_bytes() const { return outcome_room() + SidesOfFactor<T>::locked_bytes(task_.right); }
 
-  /// to <- the leading part of R, of so many rows, continued by the identity to a whole number of strips.
+  /// Copies the leading `order` rows and columns of R to `to`, and fills the rest of the last strip with the identity.
   void take_leading(const T* R, T* to, index_t order) {
     const index_t rows = index_t(block_columns::strips_of(order)) * block_columns::STRIP, behind = rows - order;
     const cudaStream_t stream = context_.stream();
@@ -214,25 +215,24 @@ class Modification {
     check(cudaGetLastError(), "continue the leading part of a factor");
   }
 
-  /// A place for the result of every other pass, where there are several: a pass in place takes longer.
+  /// Allocates a place for the result of every other pass, as a pass in place takes longer. Null for a single pass.
   std::unique_ptr<PoolBuffer<T>> room_between() {
     if (passes_.size() == 1) return nullptr;
     const std::size_t piece = sizeof(T) * std::size_t(layout_.ld * block_columns::STRIP);
     const double bytes = double(sizeof(T)) * double(layout_.words());
-    if (apart_ && bytes > double(tuning::stream_kept)) return nullptr;  // what is not kept takes longer to allocate
+    if (apart_ && bytes > double(tuning::stream_kept)) return nullptr;  // memory that is not kept is slow to allocate
     Memory& memory = apart_ ? context_.workspace() : context_.factors();
     return if_room(bytes, [&] { return std::make_unique<PoolBuffer<T>>(memory, layout_.words(), piece); });
   }
 
-  /// Pass i, the first of those that are ready, on so many strips that hold `order` rows, with right-hand sides, if
-  /// there are any; its V came already, or comes now.
+  /// Describes pass i, which runs next.
   struct Next {
-    std::deque<FactorPass<T>>& ready;
+    std::deque<FactorPass<T>>& ready;  ///< pass i, once it is made, and then the pass behind it
     std::size_t i;
-    bool came;
+    bool came;                         ///< True if V of the pass has been sent already
     block_columns::SegmentSize size;
-    index_t order;
-    const SidesOfFactor<T>* sides;
+    index_t order;                     ///< rows that the strips of the pass hold
+    const SidesOfFactor<T>* sides;     ///< right-hand sides; null if there are none
 
     int strips() const { return size.strips - size.side_strips; }
   };
@@ -242,8 +242,8 @@ class Modification {
         context_.passes(), way_.launch, size(passes_[i].width(), what.strips(), what.size.side_strips), passes_[i],
         block_columns::Scaling{scale, what.order}, context_.device_group(), layout_.strip);
   }
-  /// Makes the pass behind the one that is about to work, if there is one, V comes from the host, and there is room.
-  /// Returns whether it did.
+  /// Makes the pass behind pass i. Returns false, and makes none, if pass i is the last or does not modify the whole
+  /// factor, if the device does not look at V, if the stages are timed, or if memory is short.
   bool make_next(const Next& what) {
     if (what.i + 1 == passes_.size() || !look_ || what.order != layout_.n || stopwatch_) return false;
     const double bytes = what.size.bytes();
@@ -263,7 +263,7 @@ class Modification {
     if (look_ || columns_) pass.send_unseen(V_.data, order, V_.ld, columns_, stream);
     else pass.prepare(V_.data, order, V_.ld, stream);
   }
-  /// Sends V of that pass while the one before works.
+  /// Sends V of the next pass while the current pass works.
   void send_next(FactorPass<T>& next, index_t order) {
     Stream& copies = context_.copies();
     copies_ = true;
@@ -272,7 +272,7 @@ class Modification {
     context_.marks().came.record(copies);
   }
 
-  /// Returns the failing pivot, or -1. `staging`: page-locked, outcome_room().
+  /// Runs a pass. Returns the failing pivot, or -1. `staging`: page-locked memory of outcome_room() bytes.
   index_t run_pass(const Next& what, const T* R, T* out, void* staging, std::atomic<bool>* begun) {
     const cudaStream_t stream = context_.stream();
     const block_columns::PassColumns& columns = passes_[what.i];
@@ -311,7 +311,7 @@ class Modification {
     return std::max<index_t>(failing_pivot<T>(done, layout_.first_row()) - layout_.first_row(), -1);
   }
 
-  /// Until the device has done what is queued; `first`: columns of V that have been dealt with.
+  /// Waits until the device has done all queued work; `first`: columns of V that the passes before have dealt with.
   void wait(index_t first) {
     Marks& marks = context_.marks();
     marks.done.record(context_.stream());
@@ -332,16 +332,16 @@ class Modification {
   double scale_;
   std::vector<double> scaled_;
   const Task& task_;
-  bool look_ = false;  ///< at V
+  bool look_ = false;  ///< True if the device looks at V
   PartsApart<T>* apart_ = nullptr;
   const Poll& poll_;
   int side_strips_;
   Way way_;
   std::vector<block_columns::PassColumns> passes_;
-  std::optional<PoolBuffer<T>> dz_;  ///< right-hand sides, if there are any
-  std::array<block_columns::Looked, 2> looked_{};  ///< of V in the last run: added, taken away
-  bool two_passes_ = false;  ///< have had memory at once
-  bool copies_ = false;      ///< of V may be under way
+  std::optional<PoolBuffer<T>> dz_;  ///< right-hand sides on the device, if there are any
+  std::array<block_columns::Looked, 2> looked_{};  ///< findings in V, last run: added and removed columns
+  bool two_passes_ = false;  ///< True if two passes have had memory at the same time
+  bool copies_ = false;      ///< True while a copy of V may be under way
   Work work_;
   Timeline timeline_;
   std::optional<Stopwatch> stopwatch_;

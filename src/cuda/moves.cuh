@@ -8,19 +8,21 @@
 
 namespace gpucholmod::cuda {
 
-/// `count` numbers from ordinary memory, which CUDA has read when this returns.
+/// Queues a copy of the first `count` numbers in ordinary memory, which CUDA has read when this returns.
 template <class X>
 void send(const std::vector<X>& numbers, index_t count, X* to, cudaStream_t stream) {
   if (count > 0)
     check(cudaMemcpyAsync(to, numbers.data(), sizeof(X) * count, cudaMemcpyHostToDevice, stream), "send numbers");
 }
 
-/// Which entries of a factor move where, on the device; from a factor to another, or to itself. In a Session.
+/// Describes which entries of a factor on the device move where, to another factor or within the factor. Needs a
+/// Session.
 template <class T>
 class EntriesToMove {
  public:
-  /// columns[j]: of the old factor, what becomes column j; negative: nothing. `rows`: so do rows. In place, columns
-  /// from `first` on move; `back`: the last of them first.
+  /// Sends the moves to the device: column columns[j] of the old factor becomes column j; a negative number stands for
+  /// none. If `rows`, rows move in the same way. In place, columns from `first` on move; if `back`, the last of them
+  /// moves first.
   EntriesToMove(Context& context, const Placed<T>& from, const Placed<T>& to, const std::vector<index_t>& columns,
                 bool rows, index_t first, bool back)
       : context_(context), from_(from), to_(to), count_(index_t(columns.size())), dplaces_(context.pool(), 2 * count_),
@@ -41,7 +43,7 @@ class EntriesToMove {
   }
   const int* columns() const { return dplaces_.data(); }
 
-  /// The entries to their new places.
+  /// Queues the move of the entries to their new places.
   void move() const {
     if (to_.layout.n == 0) return;
     check(cudaMemsetAsync(dcounters_.data(), 0, dcounters_.bytes(), context_.stream()), "prepare to move a factor");

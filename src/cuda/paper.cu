@@ -8,10 +8,10 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// The device side of the panel method: the contract is in paper/drive.h.
+/// Runs the device side of the panel method; the contract is in paper/drive.h.
 ///
-/// Three streams overlap: `up_` brings panels and rotations, `compute_` runs the kernels in order (which is what keeps
-/// V right), `down_` takes panels back; a fourth, `small_`, fetches V for the next diagonal block past the queue.
+/// Three streams overlap: `up_` sends panels and rotations, `compute_` runs the kernels in order, which keeps V right,
+/// and `down_` fetches panels. A fourth stream, `small_`, fetches V for the next diagonal block ahead of the queue.
 /// Device memory: V (n k), `panel_slots` panels, two sets of rotations: O(n).
 template <class T>
 class Executor {
@@ -28,7 +28,7 @@ class Executor {
     check(cudaStreamSynchronize(context.stream()), "allocate device memory");
   }
 
-  /// Nothing may be freed, nor R unlocked, while a transfer runs.
+  /// Waits for all transfers: while one runs, no memory may be freed, and R must stay page-locked.
   ~Executor() {
     for (const Stream* stream : {&up_, &compute_, &down_, &small_}) cudaStreamSynchronize(*stream);
   }

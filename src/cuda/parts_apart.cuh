@@ -9,20 +9,20 @@
 
 namespace gpucholmod::cuda {
 
-/// The parts of a factor in the caller's memory that cannot be worked on there: its diagonal blocks, as the caller may
-/// have anything below the diagonal, and, unless it ends with a whole strip, the last one. Everything else stays where
-/// it is. They have the leading dimension of the factor: columns of the last strip that lie behind the factor, which
-/// are zero, may overlap. Work is queued in the stream of the context.
+/// Holds the parts of a factor in the caller's memory that cannot be worked on there: its diagonal blocks, as the
+/// caller may have anything below the diagonal, and the last strip, unless it is whole. All other entries stay where
+/// they are. The parts have the leading dimension of the factor. Columns of the last strip that lie behind the factor
+/// are zero, so they may overlap. Work is queued in the stream of the context.
 template <class T>
 class PartsApart {
  public:
-  /// Bytes of device memory that they take.
+  /// Returns the bytes of device memory that the parts take.
   static double bytes(const Layout& layout) {
     return double(sizeof(T)) * double(diagonal_words(layout) + 2 * last_words(layout)) +
            double(sizeof(int)) * double(of_diagonal(layout));
   }
 
-  /// Takes the parts of R. A diagonal between these numbers is moderate.
+  /// Queues copies of the parts of R. The diagonal is moderate if its entries are between `least` and `most`.
   PartsApart(Context& context, MatrixView<const T> R, const Layout& layout, double least, double most)
       : context_(context), words_(context.workspace(), diagonal_words(layout) + 2 * last_words(layout)),
         is_moderate_(context.workspace(), of_diagonal(layout)),
@@ -39,11 +39,12 @@ class PartsApart {
   Apart<T> of_pass(bool in_place) const {
     return {parts_.diagonal, parts_.first_beside, parts_.last, in_place ? parts_.last : next_};
   }
-  /// A pass has been over.
+  /// Makes the last strip that a pass has written the one that the next pass reads.
   void swap() { std::swap(parts_.last, next_); }
-  /// Queues their way to a factor.
+  /// Queues copies of the parts to a factor.
   void give(MatrixView<T> R) const { give(R, {}, nullptr); }
-  /// The same, and *verdict, on the device, <- 0 if the pass is done and the diagonal was moderate; otherwise 1.
+  /// Queues copies of the parts to a factor. *verdict, on the device, becomes 0 if the pass is done and the diagonal
+  /// was moderate, otherwise 1.
   void give(MatrixView<T> R, const block_columns::PassEnd& pass, int* verdict) const {
     give_parts<<<unsigned(parts_.pieces()), part_threads, 0, context_.stream()>>>(parts_, R, is_moderate_.data(), pass,
                                                                                  verdict);
@@ -55,7 +56,7 @@ class PartsApart {
                                                                &context_.word());
     check(cudaGetLastError(), "look at a diagonal");
   }
-  /// Returns whether the diagonal was moderate when it was taken; the stream has come past look().
+  /// Returns whether the diagonal was moderate when it was taken; the stream must have passed look().
   bool is_moderate() const { return context_.word() != 0; }
 
  private:
@@ -65,7 +66,7 @@ class PartsApart {
   static index_t diagonal_words(const Layout& layout) {
     return (layout.padded / NB > first_beside(layout) ? 2 : 1) * NB * layout.ld;
   }
-  /// The last column may end behind the factor.
+  /// Returns the number of words of the last strip, whose last column may end behind the factor.
   static index_t last_words(const Layout& layout) {
     return layout.n < layout.padded ? STRIP * layout.ld + STRIP : 0;
   }

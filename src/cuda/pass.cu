@@ -52,8 +52,8 @@ void start_segment(SegmentOf<T, A> s, PassInts ints, int turn, Part part, cudaSt
   launch_segment<K, T, A>(s, ints, turn, stream);
 }
 
-/// All row blocks by steps, a launch each; one more, as every launch brings the diagonal block of the one before to its
-/// place.
+/// Starts Householder steps for all row blocks, a launch each, and one launch more, as every launch brings the diagonal
+/// block of the row block before to its place.
 template <class T, int K>
 void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
   for (int b = 0; b <= s.end; ++b) {
@@ -63,7 +63,7 @@ void start_steps(const Segment<T>& s, PassInts ints, cudaStream_t stream) {
   }
 }
 
-/// Row block b above the panel, on the panel.
+/// Repeats on the panel the Householder steps of row block b, which lies above the panel.
 template <int K, class T, class A>
 void start_repeating(const SegmentOf<T, A>& s, int b, PassInts ints, cudaStream_t stream) {
   const int count = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>::count(s.blocks, b);
@@ -71,7 +71,8 @@ void start_repeating(const SegmentOf<T, A>& s, int b, PassInts ints, cudaStream_
   check(cudaGetLastError(), "repeat steps");
 }
 
-/// The segment of a pass whose pointers say in doubles where everything is in its memory, in words of A's.
+/// Returns the segment s, whose pointers into the memory of a pass count doubles, with pointers that count words of
+/// A's.
 template <class A, class T>
 SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
   if constexpr (std::is_same_v<A, double>) {
@@ -87,7 +88,7 @@ SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
         at(s.transforms), at(s.handed), s.inverted, s.linked,        nullptr};
     words.device_ranks = s.device_ranks;
     words.device_rank = s.device_rank;
-    return words;  // what a launch decides comes later: assign_roles(), start_on_ranks()
+    return words;  // assign_roles() and start_on_ranks() set the rest, for each launch
   }
 }
 
@@ -111,7 +112,8 @@ template Way way_of<double>(index_t, index_t, int, bool, const Task&, const Devi
 
 namespace {
 
-/// Memory on a rank but the first, in doubles: V as a pass begins with it, V while it is updated, and transforms.
+/// Holds the size and the offsets of the memory on a rank but the first, in doubles: V at the start, V while it is
+/// updated, and transforms.
 struct SizeOnOthers {
   index_t V_outside, transforms, words;
 
@@ -147,8 +149,8 @@ void reserve(DeviceGroup& devices, const block_columns::SegmentSize& size) {
                Segment<double>::flag_words(size.strips * block_columns::BLOCKS));
 }
 
-/// V goes to the others by a copy: in place, those that update within the window have from their own memory what
-/// others there have left.
+/// Copies V to the other ranks: in place, the thread blocks that update within the window read from their rank's memory
+/// the V that other thread blocks of the rank have left there.
 template <class T>
 template <int K, class A>
 void Pass<T>::start_on_ranks(int turn, cudaStream_t stream) const {
@@ -170,7 +172,7 @@ void Pass<T>::start_on_ranks(int turn, cudaStream_t stream) const {
     check(cudaMemcpyAsync(other.V, s.V, sizeof(A) * K * s.ldv, cudaMemcpyDefault, own),
           "copy columns to another device");
     launch_segment<K, T, A>(other, ints(), turn, own);
-    // Before anything is sent there again.
+    // Clears the flags before anything is sent to this rank again.
     check(cudaMemsetAsync(flags, 0, sizeof(int) * s.flag_words(s.blocks), own), "clear the flags of a rank");
   });
   launch_segment<K, T, A>(s, ints(), turn, stream);
@@ -280,7 +282,7 @@ void Pass<T>::start_turn(int turn, cudaStream_t stream) const {
 
 template <class T>
 void Pass<T>::fetch_outcome(void* to, cudaStream_t stream) const {
-  // What V holds lies before the ints, and is fetched with them.
+  // The looks at V lie just before the ints, and are fetched with them.
   const std::size_t bytes = sizeof(int) * std::size_t(PassInts::outcome_words(panel_.blocks)),
                     looks_bytes = pieces_ > 0 ? look_room : 0;
   check(cudaMemcpyAsync(static_cast<char*>(to) + look_room - looks_bytes,

@@ -7,11 +7,11 @@
 #include "cuda/pass.h"
 #include "cuda/transfer.cuh"
 
-/// The columns of V of a pass: to the device, where it looks at them, and back.
+/// Copies of the columns of V of a pass to the device, which looks at them, and back.
 namespace gpucholmod::cuda {
 namespace {
 
-/// to <- from (m x count), in the scalar of `to`.
+/// Queues to <- from (m x count), converted to the scalar of `to`.
 template <class S, class U>
 void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index_t m, index_t count,
                      cudaStream_t stream) {
@@ -21,7 +21,8 @@ void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index
   check(cudaGetLastError(), "convert columns");
 }
 
-/// Blocks of threads for so many columns of right-hand sides, and one row of them more, if a grid can have as many.
+/// Returns the grid for right-hand sides: a row of thread blocks for each column, and one more for Y, as far as a grid
+/// can have as many.
 dim3 grid_of_sides(index_t rows, index_t columns) {
   constexpr index_t most = 64, most_high = 65535;
   return {unsigned(std::clamp<index_t>(rows / side_threads, 1, most)),
@@ -30,7 +31,8 @@ dim3 grid_of_sides(index_t rows, index_t columns) {
 
 }  // namespace
 
-/// Floats take the first half of the memory; in the second, which holds nothing else, there is room for V in double.
+/// Clears the words that the pass computes with. Floats take the first half of the memory; the second half, which holds
+/// nothing else, has room for V in double.
 template <class T>
 void Pass<T>::clear_columns(index_t m, index_t rows, cudaStream_t stream) const {
   if (m < rows || columns_.count < size_.columns)
@@ -49,7 +51,7 @@ void Pass<T>::send(const double* V, index_t ldv, index_t m, index_t rows, index_
   });
 }
 
-/// What is not in the memory of this device is copied first, columns that are neighbours together.
+/// Copies V to this device first if V is elsewhere, neighbouring columns at once.
 template <class T>
 void Pass<T>::send_unseen(const double* V, index_t n, index_t ldv, const std::vector<ScaledColumn>* scaled,
                           cudaStream_t stream) {

@@ -6,7 +6,7 @@
 
 namespace gpucholmod::cuda {
 
-/// A factor on the GPU in its layout.
+/// A factor on the GPU, with its layout.
 template <class T>
 struct Placed {
   T* data;
@@ -15,10 +15,10 @@ struct Placed {
   MatrixView<T> all() const { return {data, layout.padded, layout.padded, layout.ld}; }
   MatrixView<T> R() const { return all().block(0, 0, layout.n, layout.n); }
   MatrixView<const T> read() const { return {data, layout.n, layout.n, layout.ld}; }
-  /// Its trailing part from row `first` on, which begins a strip.
+  /// Returns the trailing part of the factor from row `first` on, which begins a strip.
   Placed behind(index_t first) const { return {data + first * (layout.ld + 1), layout.behind(first)}; }
 
-  /// Behind its last row and column there is an identity.
+  /// Queues writing an identity behind the last row and column of the factor.
   void continue_behind(cudaStream_t stream) const {
     const index_t more = layout.padded - layout.n;
     if (more == 0) return;
@@ -27,7 +27,7 @@ struct Placed {
   }
 };
 
-/// The first row of the strip that row i lies in.
+/// Returns the first row of the strip that contains row i.
 inline index_t strip_of(index_t i) { return i / block_columns::STRIP * block_columns::STRIP; }
 
 }  // namespace gpucholmod::cuda

@@ -10,25 +10,25 @@
 
 namespace gpucholmod::cuda {
 
-/// Where PoolBuffer has its memory from.
+/// A source of memory for PoolBuffer.
 class Memory : NotCopied {
  public:
   virtual ~Memory() = default;
-  /// Throws out_of_memory with the bytes asked for and those that are free. The device must be current. Where there are
-  /// several GPUs, pieces of so many bytes are on one each.
+  /// Allocates `bytes` on the current device. Throws out_of_memory with the bytes asked for and the bytes that are
+  /// free. If there are several GPUs, each piece of `piece` bytes is on one of them.
   virtual void* allocate(std::size_t bytes, std::size_t piece) = 0;
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
-  /// Gives back what is kept beyond `bytes`, in use or not.
+  /// Gives back unused memory beyond `bytes`. A Pool counts memory in use among these bytes.
   virtual void trim(std::size_t bytes) noexcept = 0;
 };
 
-/// Memory of one device, allocated and freed in the order of one stream. A loop of modifications takes and gives back
-/// gigabytes at every turn, so freed memory is kept for the next: at most twice as much as is in use, which is what a
-/// modification in several passes takes, and `spare` bytes; at least `kept` bytes, and no more once nothing is in use.
-/// Plain cudaMalloc where the device has no memory pools.
+/// A pool of one device's memory, which is allocated and freed in the order of one stream. A loop of modifications
+/// allocates and frees gigabytes each time, so freed memory is kept for the next modification: at most twice as much as
+/// is in use, which a modification in several passes takes, and `spare` bytes; at least `kept` bytes, and no more than
+/// these once nothing is in use. Uses plain cudaMalloc if the device has no memory pools.
 class Pool : public Memory {
  public:
-  /// Made while `device` is current; stays until the process ends.
+  /// Creates the pool while `device` is current. The pool stays until the process ends.
   Pool(int device, cudaStream_t stream, std::size_t kept = 0) : device_(device), stream_(stream), kept_(kept) {
     int supported = 0;
     check(cudaDeviceGetAttribute(&supported, cudaDevAttrMemoryPoolsSupported, device), "ask about memory pools");
@@ -73,13 +73,13 @@ class Pool : public Memory {
     cudaGetLastError();
   }
 
-  /// Whether memory is given back as it is freed, which waits for the stream; otherwise when some is freed later.
+  /// Sets whether free() gives memory back at once, which waits for the stream, or leaves that to a later free().
   void set_trims(bool trims) { trims_ = trims; }
 
-  /// Another pool that gives back what it keeps when this one finds no memory.
+  /// Sets another memory, which gives back what it keeps when this pool finds no memory.
   void fall_back_on(Memory& other) { fallback_ = &other; }
 
-  /// Other devices, which have access to this one's memory, may use it too.
+  /// Lets other devices, which have access to this device's memory, use the pool's memory too.
   void open_to(const std::vector<int>& devices) {
     for (const int device : devices) {
       if (device == device_) continue;
@@ -93,7 +93,7 @@ class Pool : public Memory {
 
   void trim(std::size_t bytes) noexcept override {
     if (!pool_) return;
-    cudaStreamSynchronize(stream_);  // memory is given back only once it has been freed
+    cudaStreamSynchronize(stream_);  // CUDA gives memory back only once the stream has freed it
     cudaMemPoolTrimTo(pool_, bytes);
   }
 
@@ -112,7 +112,7 @@ class Pool : public Memory {
   Memory* fallback_ = nullptr;
 };
 
-/// `count` objects of T from a pool; none, and null, where count is 0. Throws out_of_memory.
+/// Holds `count` objects of T from a pool; no memory, and null, if count is 0. Making one throws out_of_memory.
 template <class T>
 class PoolBuffer : NotCopied {
  public:
@@ -127,12 +127,12 @@ class PoolBuffer : NotCopied {
     pool_->free(data_, bytes_);
   }
 
-  /// Both from the same pool.
+  /// Swaps the memory of two buffers from the same pool.
   void swap(PoolBuffer& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(bytes_, other.bytes_);
   }
-  /// Leaves the memory to itself.
+  /// Forgets the memory without freeing it.
   void abandon() noexcept { data_ = nullptr; }
   T* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }

@@ -14,21 +14,21 @@
 
 namespace gpucholmod::cuda {
 
-/// One change of the rows and columns of A, see HeldFactor: from a factor to another, or to itself, whose layout says
-/// how many there are then. Downdates of more than one pass are not done in place. In a Session.
+/// Makes one change of the rows and columns of A (see HeldFactor), from a factor to another or to itself. The layout of
+/// `to` has the order after the change. Downdates of more than one pass are not done in place. Needs a Session.
 template <class T>
 class Reshaping {
  public:
-  /// `extra_bytes`: bytes of device memory that the call has taken already. `begun` becomes true before anything is
-  /// written.
+  /// Takes the factor and the place of the result. `extra_bytes`: bytes of device memory that the call has taken
+  /// already. `begun` becomes true before anything is written.
   Reshaping(Context& context, const Placed<T>& from, const Placed<T>& to, const Task& task, double extra_bytes,
             const Poll& poll, std::atomic<bool>& begun)
       : context_(context), from_(from), to_(to), task_(task), poll_(poll), begun_(begun), used_(extra_bytes) {}
 
-  /// The same for another task.
+  /// Returns the same change for another task.
   Reshaping with(const Task& task) const { return {context_, from_, to_, task, used_, poll_, begun_}; }
 
-  /// Returns the sum of the squares of the columns that go.
+  /// Deletes rows and columns `gone`. Returns the sum of the squares of the columns of R that are deleted.
   double remove(const std::vector<index_t>& gone) {
     if (gone.empty()) {
       leave();
@@ -70,8 +70,9 @@ class Reshaping {
     return std::accumulate(sums.begin(), sums.end(), 0.0);
   }
 
-  /// Returns the failing pivot, or -1. In place, an insertion before the end may fail although it was found to be
-  /// possible, as where A is singular but for rounding: R is lost then, which `begun` tells.
+  /// Inserts p rows and columns, with columns X of A, at `at`. Returns the failing pivot, or -1. In place, an insertion
+  /// before the end may fail although a dry run found it possible, for example if A is singular but for rounding: R is
+  /// then lost, and `begun` is true.
   index_t insert(index_t at, const double* X, index_t p) {
     const index_t n = from_.layout.n, rows = n + p;
     if (p == 0) {
@@ -144,7 +145,7 @@ class Reshaping {
   }
 
  private:
-  /// W: S12 and S22.
+  /// Appends the new rows and columns. W: S12 and S22.
   index_t append(MatrixView<T> W, const std::vector<double>& Y) {
     const index_t n = from_.layout.n, p = W.cols;
     std::optional<EntriesToMove<T>> plan;
@@ -157,14 +158,14 @@ class Reshaping {
     return -1;
   }
 
-  /// W: S12, S22 and the rest of X.
+  /// Inserts the new rows and columns before row `at`. W: S12, S22 and the remaining rows of X.
   index_t insert_before(index_t at, MatrixView<T> W, const std::vector<double>& Y) {
     constexpr index_t STRIP = block_columns::STRIP;
     const index_t n = from_.layout.n, p = W.cols, behind = n - at;
     const MatrixView<T> S32 = W.block(at + p, 0, behind, p);
     allow(sizeof(double) * double((STRIP + behind) * p));
     const PoolBuffer<double> dV(pool(), (STRIP + behind) * p);
-    const MatrixView<double> V{dV.data(), STRIP + behind, p, STRIP + behind};  // S23', with rows of zeros ahead
+    const MatrixView<double> V{dV.data(), STRIP + behind, p, STRIP + behind};  // S23', behind STRIP rows of zeros
     const MatrixView<const T> R13{from_.data + at * from_.layout.ld, at, behind, from_.layout.ld};
     if (at > 0) context_.cublas().subtract_product<T>(R13, W.block(0, 0, at, p), S32);
     context_.cublas().solve_right(behind, p, W.data + at, W.ld, S32.data, S32.ld);
@@ -193,14 +194,14 @@ class Reshaping {
     return start + (in_place() ? pivot : modification.first_pivot(fill, rest.data, pivot));
   }
 
-  /// The new columns down to their diagonal, and what has to lie behind the factor.
+  /// Copies the new columns, down to their diagonal, to the result, and writes an identity behind the factor.
   void put_in(index_t at, MatrixView<T> W) {
     const index_t p = W.cols;
     copy_on_device<T>(W.block(0, 0, at + p, p), to_.R().block(0, at, at + p, p), context_);
     to_.continue_behind(stream());
   }
 
-  /// There is nothing to be done.
+  /// Copies the factor and the right-hand sides unchanged; in place, the right-hand sides alone.
   void leave() {
     const index_t n = from_.layout.n;
     task_.right.pass_through();
@@ -215,7 +216,7 @@ class Reshaping {
   Pool& pool() const { return context_.pool(); }
   static unsigned blocks(index_t count) { return unsigned((count + gather_threads - 1) / gather_threads); }
 
-  /// That the call takes so many bytes more.
+  /// Counts `bytes` more of device memory. Throws out_of_memory if the task does not allow them.
   void allow(double bytes) {
     used_ += bytes;
     require_allowed(used_, task_.device_memory);
@@ -227,7 +228,7 @@ class Reshaping {
     send(ints, index_t(ints.size()), made.data(), stream());
     return made;
   }
-  /// A modification of what lies behind, of so many rows.
+  /// Returns the task of modifying the trailing part of the factor, of n rows.
   Task task_for(index_t n, index_t k, index_t removed, const RightHandSideView& sides) const {
     Task task;
     task.n = n;
@@ -243,14 +244,15 @@ class Reshaping {
   EntriesToMove<T> to_move(const std::vector<index_t>& columns, bool rows, index_t first, bool back) const {
     return {context_, from_, to_, columns, rows, first, back};
   }
-  /// Of each row and column what it has been, where p come at `at`.
+  /// Returns the old number of each row and column of the result, -1 for the p new ones at `at`.
   std::vector<index_t> source_of(index_t at, index_t p) const {
     std::vector<index_t> source(to_.layout.n);
     for (index_t i = 0; i < to_.layout.n; ++i) source[i] = i < at ? i : i < at + p ? -1 : i - p;
     return source;
   }
 
-  /// Of X's rows: the first <- S12, those of A22 <- S22, on the host as well. Returns the failing pivot, or -1.
+  /// Replaces the first `at` rows of X by S12, and the p rows behind them by S22, of which `S22` becomes a copy on the
+  /// host. Returns the failing pivot, or -1.
   index_t factorise_inserted(index_t at, MatrixView<double> X, std::vector<double>& S22) {
     const index_t p = X.cols;
     const MatrixView<double> middle = X.block(at, 0, p, p);
@@ -274,7 +276,7 @@ class Reshaping {
     return -1;
   }
 
-  /// X in the scalar of R: itself, or a copy.
+  /// Returns X in the scalar of R: X itself, or a copy.
   MatrixView<T> in_scalar(MatrixView<double> X, const PoolBuffer<T>& copy) const {
     if constexpr (std::is_same_v<T, double>) {
       return X;
@@ -285,7 +287,7 @@ class Reshaping {
     }
   }
 
-  /// B (at x m) <- R11'^-1 B by cuBLAS.
+  /// Computes B (at x m) <- R11'^-1 B by cuBLAS.
   void solve_on_device(index_t at, MatrixView<double> B) {
     const PoolBuffer<T> dB(pool(), at * B.cols);
     const MatrixView<T> copy{dB.data(), at, B.cols, at};
@@ -294,7 +296,7 @@ class Reshaping {
     convert_matrix<T, double>(false, copy, B, stream());
   }
 
-  /// S12, on the host.
+  /// Returns S12, on the host.
   MatrixView<const double> inserted(index_t at, MatrixView<double> X) {
     S12_.resize(at * X.cols);
     copy_matrix<double>(X.block(0, 0, at, X.cols), {S12_.data(), at, X.cols, at}, cudaMemcpyDeviceToHost,
@@ -303,7 +305,8 @@ class Reshaping {
     return {S12_.data(), at, X.cols, at};
   }
 
-  /// Whether R33'R33 - VV' has a factor, where R33 is now; V with STRIP rows of zeros ahead.
+  /// Tests by a dry run whether R33'R33 - VV' has a factor; R33 is read where it is before the insertion, and V has
+  /// STRIP rows of zeros ahead. Returns the failing pivot, counted from row `at`, or -1.
   index_t verdict(index_t at, MatrixView<double> V) {
     const index_t start = strip_of(at), lead = at - start, above = block_columns::STRIP - lead;
     const Placed<T> rest = from_.behind(start);
@@ -319,7 +322,7 @@ class Reshaping {
   const Task& task_;
   const Poll& poll_;
   std::atomic<bool>& begun_;
-  double used_;  ///< bytes of device memory
+  double used_;  ///< bytes of device memory that the call takes
   std::vector<double> S12_;
 };
 

@@ -12,7 +12,7 @@
 
 namespace gpucholmod::cuda {
 
-/// A factor whose rows and columns come, go and move, in place or by way of a second factor.
+/// A factor whose rows and columns can be inserted, deleted and moved, in place or by way of a second factor.
 template <class T>
 class ReshapedStorage : public DeviceStorage<T> {
   using Base = DeviceStorage<T>;
@@ -35,10 +35,10 @@ class ReshapedStorage : public DeviceStorage<T> {
   index_t insert(index_t at, const double* X, index_t p, const Task& task, std::unique_ptr<HeldFactor>* made,
                  const Poll& poll, std::atomic<bool>& begun) override {
     const index_t n = order();
-    const Session session(context_);  // a forked process is not to ask the device, as way_of() does
+    const Session session(context_);  // before way_of(), as a forked process must not ask the device
     const double most = require_inserted<T>({X, n + p, p, n + p}, at);
-    const int e = exponent<T>(most);  // X is computed with in T
-    // Whether it can be done is found out beforehand by one pass alone, and not to the last bit.
+    const int e = exponent<T>(most);  // computations with X are in T
+    // A dry run can test an insertion beforehand in one pass only, and not to the last bit.
     const bool several = p > way_of<T>(std::max<index_t>(p, 1), p, Layout(n + p, capacity_).strips(), true, task,
                                        context_.device_group())
                                  .columns;
@@ -72,14 +72,13 @@ class ReshapedStorage : public DeviceStorage<T> {
   /// Returns memory for a second factor, of order n.
   virtual std::unique_ptr<ReshapedStorage> room_for(index_t n, index_t capacity) const = 0;
 
-  /// to <- R / 2^e, to be computed with.
+  /// Computes to <- R / 2^e, an intermediate that is computed with.
   void divide(int e, ReshapedStorage& to) const {
     scale_factor<T>(R(), std::scalbn(1.0, -e), to.R(), Scaled::to_compute, context_);
   }
 
  private:
-  /// With numbers divided by 2 to this power, those of R and of columns of no larger norm than `most` can be computed
-  /// with in scalars C.
+  /// Returns e such that R / 2^e, and columns of norm at most `most` divided by 2^e, can be computed with in scalars C.
   template <class C>
   int exponent(double most) {
     if (exponent_below<C>(std::max(most_, most)) == 0) return 0;
@@ -87,8 +86,8 @@ class ReshapedStorage : public DeviceStorage<T> {
     return exponent_below<C>(std::max(most_, most));
   }
 
-  /// Is true if the entry of the diagonal of a row and column that move from `from` to `to`, behind it, may become too
-  /// small: it is the inverse of the norm of these rows of R'^-1 e_from.
+  /// Returns whether the diagonal entry of the row and column that move from `from` to `to`, behind `from`, may become
+  /// too small. This entry is the inverse of the norm of rows `from` to `to` of R'^-1 e_from.
   bool may_vanish_behind(index_t from, index_t to) const {
     std::vector<double> y(order());
     y[from] = 1;
@@ -97,12 +96,13 @@ class ReshapedStorage : public DeviceStorage<T> {
              0x1p40 * double(std::numeric_limits<T>::min()));
   }
 
-  /// Where a change in place is done: in the factor itself; in a second one, which takes its place, where there is
-  /// memory for it, or in any case.
+  /// The place where a change in place is made: the factor itself; a second factor, which then replaces it, if there is
+  /// memory; or a second factor in any case.
   enum class By { itself, second_if_room, second };
 
-  /// A second factor of order m, for a change; null where there is no memory for one, and it is not `needed`. Beyond
-  /// the capacity there is half as much room again, where that can be had.
+  /// Returns memory for a second factor, of order m, for a change; null if there is no memory and the second factor is
+  /// not `needed`. If a factor that `grows` exceeds its capacity, the second factor has room for half as much again if
+  /// memory allows.
   std::unique_ptr<ReshapedStorage> second_factor(index_t m, bool grows, bool needed, const Task& task) const {
     std::vector<index_t> rooms;
     if (grows && m > capacity_) rooms.push_back(std::max(m, capacity_ + capacity_ / 2));
@@ -120,17 +120,17 @@ class ReshapedStorage : public DeviceStorage<T> {
     return nullptr;
   }
 
-  /// A change of rows and columns.
+  /// Describes a change of rows and columns.
   struct Change {
-    index_t order;          ///< afterwards
-    double most;            ///< the largest norm of a column that is inserted
-    int e;                  ///< numbers are divided by 2^e
+    index_t order;          ///< order after the change
+    double most;            ///< the largest norm of an inserted column
+    int e;                  ///< exponent: numbers are divided by 2^e
     By by = By::itself;
-    bool vanishes = false;  ///< an entry of the diagonal may become too small
+    bool vanishes = false;  ///< True if an entry of the diagonal may become too small
   };
-  /// Calls f(change) with a Reshaping: in place, where `begun` is told, or, for a new factor, if there is no room, and
-  /// as `by` says, into another factor. Returns what f does: if that is a failing pivot, nothing has changed, unless
-  /// `begun` is true.
+  /// Calls f(change) with a Reshaping in place, which sets `begun`, or into another factor. Another factor is used for
+  /// a new factor, if the capacity is too small, if numbers are divided, and as `by` says. Returns what f returns: if
+  /// that is a failing pivot, nothing has changed, unless `begun` is true.
   template <class F>
   index_t reshape(const Change& what, const Task& task, std::unique_ptr<HeldFactor>* made, const Poll& poll,
                   std::atomic<bool>& begun, F&& f) {

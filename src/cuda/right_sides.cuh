@@ -9,21 +9,22 @@
 
 namespace gpucholmod::cuda {
 
-/// Right-hand sides that come along with the passes over a whole factor: they stay on the device, behind its columns,
-/// from one pass to the next, and travel by way of page-locked memory.
+/// Holds right-hand sides that take part in the passes over a whole factor. They stay on the device, behind the
+/// factor's columns, from one pass to the next, and travel by way of page-locked memory.
 template <class T>
 class SidesOfFactor {
   static constexpr index_t STRIP = block_columns::STRIP;
 
  public:
   static int strips(const RightHandSideView& sides) { return block_columns::strips_of(sides.m()); }
-  /// Page-locked memory that they take, and numbers on the device.
+  /// Returns the bytes of page-locked memory for the right-hand sides; words() returns the numbers on the device.
   static std::size_t locked_bytes(const RightHandSideView& sides) {
     return sizeof(double) * std::size_t(sides.m() * (sides.z.rows + sides.rest.cols));
   }
   static index_t words(const RightHandSideView& sides, index_t ld) { return ld * STRIP * strips(sides); }
 
-  /// Those that are given go to page-locked memory, `locked`: locked_bytes(). dz: `words`.
+  /// Copies the given right-hand sides to page-locked memory, `locked`, of locked_bytes(). dz: words() numbers on the
+  /// device.
   SidesOfFactor(const RightHandSideView& sides, T* dz, index_t ld, double* locked, cudaStream_t stream)
       : given_(sides), here_{{locked, sides.z.rows, sides.m(), sides.z.rows},
                              {dz, ld, STRIP * strips(sides), ld},
@@ -33,11 +34,11 @@ class SidesOfFactor {
     for (index_t q = 0; q < given_.rest.cols; ++q) std::copy_n(given_.Y.col(q), given_.m(), here_.Y + q * given_.m());
   }
 
-  /// They come along with this pass, which is the first or not.
+  /// Queues the transfer of Y, and of z if this is the `first` pass, to the pass.
   void join(FactorPass<T>& pass, bool first) const { pass.take_sides(here_, first, stream_); }
-  /// Queues what the pass has left of Y, and, behind the last pass, z~.
+  /// Queues the transfer back of what the pass has left of Y, and of z~ if this is the `last` pass.
   void fetch(const FactorPass<T>& pass, bool last) const { pass.give_sides(here_, last, stream_); }
-  /// When all that is there.
+  /// Copies the results to the caller's memory, when the stream has passed fetch().
   void deliver() const {
     each_column([&](index_t j) { std::copy_n(here_.z.col(j), here_.z.rows, given_.out.col(j)); });
     for (index_t q = 0; q < given_.rest.cols; ++q)
@@ -57,8 +58,8 @@ class SidesOfFactor {
   cudaStream_t stream_;
 };
 
-/// A strip of right-hand sides behind panels on the device: columns [first, first + STRIP) of z, as far as there are
-/// any, as high as the factor. They stay there from one pass to the next.
+/// Holds a strip of right-hand sides behind panels on the device: columns [first, first + STRIP) of z, as far as there
+/// are any, as tall as the factor. The strip stays on the device from one pass to the next.
 template <class T>
 class RightHandSideStrip {
   static constexpr index_t STRIP = block_columns::STRIP;
@@ -66,7 +67,7 @@ class RightHandSideStrip {
  public:
   static index_t strips(const RightHandSideView& sides) { return (sides.m() + STRIP - 1) / STRIP; }
 
-  /// Sends it. dz: ld x STRIP.
+  /// Sends the strip. dz: ld x STRIP.
   RightHandSideStrip(const RightHandSideView& sides, index_t n, index_t strip, T* dz, index_t ld, cudaStream_t stream)
       : sides_(sides), n_(n), first_(strip * STRIP), count_(std::min(STRIP, sides.m() - first_)), dz_(dz), ld_(ld),
         stream_(stream) {
@@ -79,12 +80,12 @@ class RightHandSideStrip {
     check(cudaStreamSynchronize(stream), "send right-hand sides");
   }
 
-  /// What a pass, which is over, has done.
+  /// Applies to the strip what a pass, which is over, has done.
   void follow(FactorPass<T>& pass) const {
     pass.carry(dz_, ld_, sides_.Y.data + first_, sides_.rest.data + first_, sides_.rest.ld, count_, stream_);
   }
 
-  /// When all passes are done.
+  /// Fetches the strip when all passes are done.
   void fetch() const {
     std::vector<T> z(n_ * count_);
     check(cudaMemcpy2DAsync(z.data(), sizeof(T) * n_, dz_, sizeof(T) * ld_, sizeof(T) * n_, count_,

@@ -6,34 +6,38 @@
 #include "cuda/device_group.h"
 #include "cuda/segment_launch.cuh"
 
-/// How many blocks of threads each role of a segment gets, and whether there is room for a pass
-/// (inst/design/segments.md). On the current device.
+/// The number of thread blocks for each role of a segment, and tests whether a pass has room
+/// (inst/design/segments.md), on the current device.
 namespace gpucholmod::cuda {
 
-/// Blocks of threads that finish. With 16 columns of V one takes 7 us for a row block of its own and 0.7 for each of
-/// the others, while the chain takes 1.1 (H200): `finishers` are too few to keep up.
+/// The usual number of thread blocks that finish. With 16 columns of V, one takes 7 us for a row block of its own and
+/// 0.7 us for each row block of the others, while the chain takes 1.1 us a row block (H200): `finishers` cannot keep
+/// up.
 constexpr int finishers = 8;
-/// `many_finishers` keep up. A factor of more than `blocks_for_many` row blocks waits for memory instead, and a GPU
-/// that runs fewer than `least_for_many` blocks of threads at once needs them to update.
+/// The larger number of thread blocks that finish, which do keep up with the chain. A factor of more than
+/// `blocks_for_many` row blocks waits for memory instead, and a GPU that runs fewer than `least_for_many` thread blocks
+/// at once needs them to update.
 constexpr int many_finishers = 16, blocks_for_many = 100, least_for_many = 96;
 
-/// Row blocks near the diagonal whose columns are advanced ahead of being updated; why: inst/design/segments.md.
+/// The look-ahead distance: row blocks by which V is advanced ahead of the trailing update; why:
+/// inst/design/segments.md.
 constexpr int window = 16;
-/// On several ranks, where transforms take longer to come; but not in place, where few update so many block columns:
-/// inst/design/several-gpus.md.
+/// The look-ahead distance on several ranks, where transforms take longer to arrive. In place the distance is `window`,
+/// as few thread blocks update that many block columns: inst/design/several-gpus.md.
 constexpr int window_on_several = 24;
 static_assert(window > block_columns::REACH && window_on_several > window);
 
-/// Blocks of threads that update within the window, in place, on each rank: with 17 block columns there, most have a
-/// group for each warp.
+/// The thread blocks on each rank that update within the window, in place: with 17 block columns there, most of these
+/// thread blocks have one group for each warp.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
 
-/// A block of threads that has no more groups left than these gives each to two warps. With two instead, passes take
-/// about as long; with five, passes of 16 and 32 columns take longer. Measured: log/tried.md, "Two warps for a group".
+/// The largest number of groups left to a thread block at which two warps take each group. With 2 in place of 3, passes
+/// take about as long; with 5, passes of 16 and 32 columns take longer. Measured: log/tried.md, "Two warps for a
+/// group".
 constexpr int groups_to_halve = 3;
 
-/// Blocks of threads of a launch that run at once on the rank that has the fewest, in whole clusters; 0 where one of
-/// them has no kernel.
+/// Returns the number of thread blocks of a launch that run at once on the rank that has the fewest, in whole clusters;
+/// 0 if a rank has no kernel.
 template <class Launch>
 int least_at_once(const DeviceGroup& devices) {
   int least = INT_MAX, unit = 1;
@@ -48,12 +52,12 @@ int least_at_once(const DeviceGroup& devices) {
   return least / devices.side_by_side() / unit * unit;
 }
 
-/// What a launch does of a segment: all; or, again, what it has done, to a panel to its right.
+/// The work of a launch: all of a segment, or again, on a panel to its right, what the segment has done.
 enum class Part { all, again };
 
-/// Shares the blocks of threads of a launch, `most` of which run at once, out between the roles; of those that finish,
-/// and that update within the window, there are as many as said; V of what is updated beyond lies in shared memory if
-/// that has room. False where there are too few blocks of threads.
+/// Divides the thread blocks of a launch, `most` of which run at once, between the roles. `finishers` of them finish,
+/// and `workers_within` update within the window. V of the groups updated beyond the window lies in shared memory if
+/// there is room. Returns false if there are too few thread blocks, or too little shared memory for V.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int workers_within) {
   using namespace block_columns;
@@ -61,12 +65,12 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   const bool all = part == Part::all;
   s.solvers = all ? K / CHAIN_COLUMNS * Card::cluster : 0;
   s.window = !all ? s.blocks - s.top : s.several() && !s.in_place() ? window_on_several : window;
-  const int first = s.top < 0 ? 0 : 1 + REACH;  // block column that is advanced
+  const int first = s.top < 0 ? 0 : 1 + REACH;  // the first block column that is advanced
   // Groups to be advanced at a time.
   const int ahead = std::max(0, std::min(s.end - first, s.window - REACH)) * GROUPS;
   const int ranks = s.several() ? s.device_ranks : 1, at_once = ADVANCE_WARPS * ranks,
             unit = s.several() ? WORKERS_OF_STRIP : in_clusters<Card>(1);
-  const int advancers = all ? ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit : 0;  // here
+  const int advancers = all ? ((ahead + at_once - 1) / at_once + unit - 1) / unit * unit : 0;  // on this rank
   s.advancers = advancers * ranks;
   s.finishers = all ? finishers : 0;
   const int within = all && s.in_place() ? workers_within : 0;
@@ -90,9 +94,9 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   return within == 0 || groups_within(s, Share{0, s.workers_within, groups}) <= room;
 }
 
-/// Likewise, with many finishers where they pay. In place, where there are too few blocks of threads, tries half the
-/// finishers and half the workers near the diagonal, then half the finishers alone, as V of what a worker updates there
-/// has to be in shared memory.
+/// Divides the thread blocks as above, with many finishers if they pay. In place, if there are too few thread blocks,
+/// tries half the finishers and half the workers within the window, then half the finishers alone, as shared memory has
+/// to hold V of all groups that a worker updates there.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
@@ -104,7 +108,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
          assign_roles<Card, K, T, A>(s, part, most, finishers / 2, workers_within);
 }
 
-/// The same for the current device, or for one of so many parts of it, and whether it has kernels.
+/// Divides the thread blocks as above on the current device, or on one of `parts` parts of the device. Returns false
+/// also if the device has no kernels.
 template <int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
   return SegmentLaunch<modify_segment<T, K, A>>::if_it_runs([&](auto card, int most) {
@@ -114,7 +119,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
   });
 }
 
-/// The same for the first of several ranks, the current one, where all have room for as many.
+/// Divides the thread blocks as above on the first of several ranks, which is current. All ranks have room for as many
+/// thread blocks.
 template <int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, const DeviceGroup& devices) {
   using Launch = SegmentLaunch<modify_segment<T, K, A>>;
@@ -126,7 +132,7 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, const DeviceGroup& devices) {
   });
 }
 
-/// f(A()), A being what segments of a factor of T's are computed with on the current device.
+/// Returns f(A()), where segments of a factor of T's are computed with A's on the current device.
 template <class T, class F>
 auto with_arithmetic(F&& f) {
   if constexpr (std::is_same_v<T, double> || !has_single) {
@@ -137,10 +143,10 @@ auto with_arithmetic(F&& f) {
   }
 }
 
-/// Whether the current device, or one of so many parts of it, has kernels for a whole factor, or a panel, and blocks of
-/// threads enough for all roles; in place, which takes more of them. Where V of a whole factor has no room in shared
-/// memory, and fewer of them would update than solve, says no: two narrower passes leave more of them to update, and
-/// should be quicker.
+/// Returns whether the current device, or one of `parts` parts of the device, has kernels for a whole factor or a
+/// panel, and enough thread blocks for all roles in place, which takes more thread blocks. Returns false as well if
+/// shared memory has no room for V of a whole factor and fewer thread blocks would update than solve: two narrower
+/// passes leave more thread blocks to update, and should be quicker.
 template <class T>
 bool has_room(int columns, int blocks, bool whole, int parts) {
   return with_arithmetic<T>([&](auto arithmetic) {
@@ -156,7 +162,7 @@ bool has_room(int columns, int blocks, bool whole, int parts) {
   });
 }
 
-/// Whether several ranks have room for a pass of a whole factor together.
+/// Returns whether several ranks together have room for a pass over a whole factor.
 template <class T>
 bool fits_on(const DeviceGroup& devices, int columns, int blocks) {
   return block_columns::with_width(columns, [&](auto width) {

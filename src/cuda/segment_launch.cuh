@@ -10,8 +10,8 @@
 
 namespace gpucholmod::cuda {
 
-/// How a kernel is launched whose blocks of threads wait for each other, in clusters where the card has such: all of
-/// them at once, each with a multiprocessor of its own, and all of its shared memory that the card gives. On the
+/// Launches a kernel whose thread blocks wait for each other, in clusters if the card has clusters: all thread blocks
+/// run at once, each on a multiprocessor of its own, with all the shared memory that the card gives. Runs on the
 /// current device.
 template <auto kernel>
 class SegmentLaunch {
@@ -25,10 +25,10 @@ class SegmentLaunch {
     check(cudaLaunchKernelEx(&config_, kernel, parameters...), what);
   }
 
-  /// f(card), the card being that of the code which the current device has loaded.
+  /// Returns f(card), where the card is that of the code which the current device has loaded.
   template <class F>
   static auto with_its_card(F&& f) { return with_card(code().architecture, std::forward<F>(f)); }
-  /// f(card, how many blocks of threads run at once); false where the kernel does not run.
+  /// Returns f(card, number of thread blocks that run at once); false if the kernel does not run.
   template <class F>
   static bool if_it_runs(F&& f) {
     const Code code = SegmentLaunch::code();
@@ -37,10 +37,10 @@ class SegmentLaunch {
   }
 
  private:
-  /// What the device has loaded of the kernel.
+  /// Describes the code of the kernel that the device has loaded.
   struct Code {
-    int architecture = 0;  ///< that it has been compiled for, as __CUDA_ARCH__ counts them
-    int most_blocks = 0;   ///< that run at once; 0: none, or there is too little shared memory
+    int architecture = 0;  ///< target that the code was compiled for, as in __CUDA_ARCH__
+    int most_blocks = 0;   ///< thread blocks that run at once; 0: no kernel, or too little shared memory
   };
 
   static Code code() {
@@ -98,7 +98,7 @@ class SegmentLaunch {
   cudaLaunchConfig_t config_ = {};
 };
 
-/// At least so many blocks of threads, a whole number of clusters.
+/// Returns the number of thread blocks, at least `blocks`, that is a whole number of clusters.
 template <class Card>
 constexpr int in_clusters(int blocks) {
   return Card::clusters ? (blocks + Card::cluster - 1) / Card::cluster * Card::cluster : blocks;

@@ -7,7 +7,7 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// A function of the driver, which is not linked: a machine without a GPU has none.
+/// Returns a function of the driver. The driver is not linked, as a machine without a GPU has none.
 template <class F>
 F* from_driver(const char* name) {
   void* address = nullptr;
@@ -137,9 +137,9 @@ void* SpreadMemory::allocate(std::size_t bytes, std::size_t piece) {
   return data;
 }
 
-/// Before anything is mapped: to find out in the middle, and to unmap, takes long.
+/// Checks all GPUs before anything is mapped: a failure in the middle, and unmapping, would take long.
 void SpreadMemory::require_free(const std::vector<double>& bytes) const {
-  std::map<int, double> of;  // a GPU may be there several times
+  std::map<int, double> of;  // a GPU may be listed several times
   for (std::size_t rank = 0; rank < devices_.size(); ++rank) of[devices_[rank]] += bytes[rank];
   for (const auto& [device, needed] : of)
     if (needed > free_on(device)) throw full(device, needed);

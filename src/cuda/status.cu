@@ -29,8 +29,8 @@ double free_memory(int device) {
   return known ? double(free) : -1;
 }
 
-/// The architecture that the code was compiled for which the driver takes: machine code of the GPU's own generation, or
-/// PTX of the oldest.
+/// Returns the architecture whose code the driver loads for a GPU: machine code of the GPU's own generation, or PTX of
+/// the oldest architecture compiled for.
 int taken_for(int compute_capability) {
   constexpr int compiled[] = {__CUDA_ARCH_LIST__};  // in rising order
   int taken = compiled[0];
@@ -50,7 +50,7 @@ Kernels kernels_for(int architecture, std::size_t shared_memory) {
   });
 }
 
-/// Everything but the free memory, asked of the driver.
+/// Asks the driver for everything but the free memory.
 Status look() {
   Status status;
   status.built = true;
@@ -100,11 +100,11 @@ bool started() { return in_use; }
 void note_start() { in_use = true; }
 
 Status status(bool with_memory) {
-  // CUDA does not survive fork(): remember which process used it first (parallel::mclapply is common in R). What a
-  // process has once found stays as it is, and asking again is slow.
+  // CUDA does not survive fork(): `owner` is the process that used CUDA first (parallel::mclapply is common in R). A
+  // status that a process has found is kept, as it does not change and asking again is slow.
   static std::atomic<pid_t> owner{0};
   static Status known;
-  if (owner != 0 && owner != getpid()) {  // without waiting: a call that another thread was in never ends here
+  if (owner != 0 && owner != getpid()) {  // without the lock: another thread's call that held the lock never ends here
     Status forked = known;
     forked.usable = false;
     forked.device = -1;

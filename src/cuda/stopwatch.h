@@ -8,7 +8,7 @@
 
 namespace gpucholmod::cuda {
 
-/// When the device did what, for a timeline.
+/// Measures when the device began and ended each stage, for a timeline.
 class Stopwatch {
  public:
   Stopwatch(Timeline& timeline, cudaStream_t stream) : timeline_(timeline) {
@@ -21,7 +21,7 @@ class Stopwatch {
     laps_.back().begin->record(stream);
   }
   void end(cudaStream_t stream) { laps_.back().end->record(stream); }
-  /// When everything has been done, but for the last of the events.
+  /// Adds all laps to the timeline, and waits for their last events; all other work has to be done.
   void report() {
     for (const Lap& lap : laps_) {
       lap.end->synchronize();

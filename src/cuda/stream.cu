@@ -15,10 +15,10 @@ namespace {
 using stream::Chunk;
 using stream::Plan;
 
-/// A stream for each slot, in which its panels come, are modified and go. Panels are modified one after the other, pass
-/// after pass. As a rule a pass takes one turn on a panel: the first turns of all passes are queued at once, and do
-/// nothing where the one before is not done; then its next turn is queued when somebody asks and it is known how the
-/// one before has ended.
+/// Runs the device's side of the stream method. Each slot has a stream, in which its panels arrive, are modified and
+/// leave. Panels are modified one after the other, pass after pass. As a rule a pass takes one turn on a panel, so the
+/// first turns of all passes are queued at once. Such a turn is a no-op if the pass before is not done. The next turn
+/// of that pass is queued when the host asks for progress and the outcome of the turn before is known.
 template <class T>
 class StreamDevice : public stream::Device<T> {
  public:
@@ -30,7 +30,7 @@ class StreamDevice : public stream::Device<T> {
     for (int i = 0; i < plan.passes(); ++i) {
       const block_columns::PassColumns& columns = plan.columns_of(i);
       Way way = way_of<T>(columns.count, columns.removed, plan.slot_strips(), whole, task);
-      // The device has too few blocks of threads for a pass that wide.
+      // The device has too few thread blocks for a pass that wide.
       if (way.columns < plan.pass(i).columns) way.launch = Launch::stepwise;
       passes_.emplace_back(context.workspace(), way.launch, plan.pass(i), columns);
       passes_.back().prepare(V, plan.n(), plan.n(), context.stream());
@@ -80,7 +80,7 @@ class StreamDevice : public stream::Device<T> {
 
   index_t pivot(int) override { return pivot_; }
 
-  /// In the place of panels, none of which is left.
+  /// Modifies right-hand sides in the memory of the panels, none of which is left.
   void carry(const RightHandSideView& sides) override {
     for (Stream& stream : streams_) stream.synchronize();
     for (index_t i = 0; i < RightHandSideStrip<T>::strips(sides); ++i) {
@@ -109,7 +109,7 @@ class StreamDevice : public stream::Device<T> {
   std::size_t buffer_bytes() const { return (sizeof(T) * plan_.chunk_words() + 255) / 256 * 256; }
   void* outcome(int pass) { return staging_ + 2 * plan_.buffers() * buffer_bytes() + pass * outcome_bytes_; }
 
-  /// As far as that is possible without waiting.
+  /// Queues passes and reads their outcomes as far as possible without waiting.
   void go_on() {
     while (modified_ < asked_ && pivot_ < 0) {
       if (pass_ == queued_) {
@@ -133,7 +133,8 @@ class StreamDevice : public stream::Device<T> {
       }
     });
   }
-  /// What has become of the turns that were queued. Where a pass needs another, those behind it have done nothing.
+  /// Reads the outcomes of the turns that were queued. If a pass needs another turn, queues it; the passes behind have
+  /// done nothing.
   void end_turns() {
     while (pass_ < queued_ && pivot_ < 0) {
       const auto done = passes_[pass_].outcome(outcome(pass_), turn_);
@@ -151,7 +152,7 @@ class StreamDevice : public stream::Device<T> {
     pass_ = queued_ = 0;
     ++modified_;
   }
-  /// f(stream), and copies of what becomes of the passes that are queued.
+  /// Queues f(stream), and copies of the outcomes of the passes that are queued.
   template <class F>
   void queue(F&& f) {
     timed(Stage::modify, modified_, f);
@@ -176,9 +177,9 @@ class StreamDevice : public stream::Device<T> {
   std::vector<Stream> streams_;
   std::vector<Event> sent_, fetched_;
   Event turned_;
-  int asked_ = 0, modified_ = 0;  ///< panels
-  int pass_ = 0, queued_ = 0;     ///< passes on panel modified_: whose outcome is next; how many are queued
-  int turn_ = 0;                  ///< of pass_
+  int asked_ = 0, modified_ = 0;  ///< numbers of panels that were asked for, and that are modified
+  int pass_ = 0, queued_ = 0;     ///< the pass whose outcome is next, the number of queued passes; on panel modified_
+  int turn_ = 0;                  ///< the current turn of pass_
   std::size_t outcome_bytes_ = 0;
   index_t pivot_ = -1;
   Work work_;

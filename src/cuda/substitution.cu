@@ -12,12 +12,12 @@ namespace {
 
 using namespace block_columns;
 
-/// ints: pairs inverted, whether it was refused; and what every substitution clears: pairs linked, the flags of each
-/// gang.
+/// The places of ints: pairs inverted, and the refusal; then what every substitution clears: pairs linked, and the
+/// flags of each block group.
 constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 
-/// Blocks of threads that advance in each gang, on each of `ranks` devices; 0 where V does not find room in their
-/// shared memory, or there is no kernel.
+/// Returns the number of thread blocks of each block group that advance, on each of `ranks` devices; 0 if V has no room
+/// in their shared memory, or there is no kernel.
 template <class Card, class T, Order order>
 int advancers(int gangs, int blocks, int most_blocks, int ranks) {
   const int cluster = in_clusters<Card>(1), most = most_blocks / cluster / gangs * cluster - Card::cluster;
@@ -28,15 +28,15 @@ int advancers(int gangs, int blocks, int most_blocks, int ranks) {
   if (count <= 0) return 0;
   Segment<T, order> s{};
   s.blocks = s.window = blocks;
-  // In the order back every device advances all groups.
+  // In the order back every device advances all groups of columns.
   const Share share{0, order == Order::forward ? count * ranks : count, blocks * GROUPS};
   const int words =
       std::max(fixed_words<CHAIN_COLUMNS, Card, double>, AdvanceMemory<CHAIN_COLUMNS, Card, double>::words(s, share));
   return words * int(sizeof(double)) <= Card::shared ? count : 0;
 }
 
-/// Blocks of threads of each gang: those that solve and those that advance; `devices`: null where there is one. False
-/// where there is no kernel, or no room.
+/// Sets the number of thread blocks of each block group that solve, and that advance. `devices`: null for one device.
+/// Returns false if there is no kernel or no room.
 template <class T, Order order>
 bool assign_roles(Segment<T, order>& s, int gangs, int blocks, const DeviceGroup* devices) {
   using Launch = SegmentLaunch<substitute<T, order>>;
@@ -55,12 +55,13 @@ bool has_room(int gangs, int blocks, const DeviceGroup* devices) {
   return assign_roles(s, gangs, blocks, devices);
 }
 
-/// Whether all devices solve: the first is quicker alone where it reads little of the others' memory, though it reads
-/// that again for every gang. Found on two H100 and two H200, 2026-11-26; why: inst/design/several-gpus.md.
+/// Returns whether all devices solve. The first is quicker alone if it reads little of the other devices' memory,
+/// though it reads that memory again for every block group. Found on two H100 and two H200, 2026-11-26; why:
+/// inst/design/several-gpus.md.
 bool pays_on_several(int gangs, int blocks) { return blocks >= 32 && gangs * blocks >= 96; }
 
-/// Gangs that run side by side: with more of them the second-level cache no longer holds what one reads until the last
-/// has read it.
+/// Returns the number of block groups that run side by side at most. With more of them, the second-level cache no
+/// longer holds what the first has read until the last reads it.
 int most_side_by_side(int blocks) { return blocks <= 128 ? most_gangs : most_gangs / 2; }
 
 template <class T, Order order>
@@ -108,7 +109,7 @@ index_t Substitution<T>::solve_by_passes(Context& context, const Layout& layout,
     }
     return m;
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less
+    if (error.code() != ErrorCode::out_of_memory) throw;  // cuBLAS takes less memory
     return 0;
   }
 }
@@ -208,7 +209,7 @@ void Substitution<T>::run(cudaStream_t stream) {
   inverted_ = true;
 }
 
-/// Gives `gangs` what the first rank needs to know of the others.
+/// Starts the substitution on the ranks but the first, and completes `gangs` for the launch on the first rank.
 template <class T>
 template <Order order>
 void Substitution<T>::start_on_others(Gangs<T, order>& gangs, cudaStream_t stream) {
@@ -232,7 +233,8 @@ void Substitution<T>::start_on_others(Gangs<T, order>& gangs, cudaStream_t strea
       s.flags = flags + s.flags_at;
     }
     launch(other, own);
-    // Before anything is sent there again. Nothing is on its way: feed_P() has waited for P of every row block.
+    // Clears the flags before anything is sent to this rank again. Nothing is on its way now: feed_P() has waited for P
+    // of every row block.
     check(cudaMemsetAsync(flags, 0, sizeof(int) * gangs_ * Segment<T>::flag_words(blocks), own),
           "clear the flags of a rank");
   });

@@ -11,16 +11,16 @@
 #include "cuda/context.h"
 #include "cuda/kernels/layout.cuh"
 
-/// The ways of a matrix between the host (S, pageable) and the device (T), queued in the stream of a Context whose
-/// device is current. They go by panels of columns through a staging buffer, O(n), where the scalar is converted and a
-/// lower triangle turned into an upper one; only the triangle travels.
+/// Transfers of a matrix between the host (scalars S, pageable) and the device (scalars T), queued in the stream of a
+/// Context whose device is current. Panels of columns pass through a staging buffer, O(n), where scalars are converted
+/// and a lower triangle is turned into an upper one. Only the triangle is transferred.
 namespace gpucholmod::cuda {
 
-constexpr index_t transfer_columns = 512;  ///< of a panel; wide enough to hide what starting a copy costs
-constexpr std::size_t staged_bytes = std::size_t(16) << 20;  ///< of page-locked memory, half of it filled at a time
-constexpr index_t source_bytes = 32 << 20;  ///< of a panel of a matrix that is not in memory, if it has several columns
+constexpr index_t transfer_columns = 512;  ///< most columns of a panel: enough to hide the cost of starting a copy
+constexpr std::size_t staged_bytes = std::size_t(16) << 20;  ///< page-locked memory, half of which is filled at a time
+constexpr index_t source_bytes = 32 << 20;  ///< bytes of a panel of several columns, of a matrix that is not in memory
 
-/// Columns [begin, end) of a triangle of order n, as it lies on the host: rows [top, bottom).
+/// Describes columns [begin, end) of a triangle of order n on the host, and their rows [top, bottom).
 struct TrianglePanel {
   index_t begin, end, top, bottom;
 
@@ -29,7 +29,8 @@ struct TrianglePanel {
         top(uplo == Uplo::upper ? 0 : begin), bottom(uplo == Uplo::upper ? end : n) {}
   index_t rows() const { return bottom - top; }
   index_t cols() const { return end - begin; }
-  /// Where it belongs on the device, in the triangle `to`; transposed when it comes from the other one.
+  /// Returns the place of the panel in R on the device, which stores triangle `to`; a transposed place if the panel
+  /// belongs to the other triangle.
   template <class T>
   MatrixView<T> in(MatrixView<T> R, Uplo uplo, Uplo to = Uplo::upper) const {
     return uplo == to ? R.block(top, begin, rows(), cols()) : R.block(begin, top, cols(), rows());
@@ -43,7 +44,7 @@ void copy_matrix(MatrixView<const S> from, MatrixView<S> to, cudaMemcpyKind kind
         "copy a matrix");
 }
 
-/// dto <- dfrom, or dfrom' when `transposed`. A launch has as many columns as a grid has blocks for.
+/// Queues dto <- dfrom, or dfrom' if `transposed`. A launch has as many columns as a grid has thread blocks for.
 template <class S, class T>
 void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dto, cudaStream_t stream) {
   constexpr index_t most = index_t(65535) * convert_tile;
@@ -58,15 +59,16 @@ void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dt
   }
 }
 
-/// dto <- dfrom, of factors: by a kernel where they lie on several devices, which no copy is known to go across.
+/// Queues dto <- dfrom, of factors. If they lie on several devices, a kernel copies them, as no CUDA copy is known to
+/// cross devices there.
 template <class T>
 void copy_on_device(MatrixView<const T> dfrom, MatrixView<T> dto, Context& context) {
   if (context.spread()) convert_matrix<T, T>(false, dfrom, dto, context.stream());
   else copy_matrix(dfrom, dto, cudaMemcpyDeviceToDevice, context.stream());
 }
 
-/// Entries of a column of a factor to the host (`kind`), or from it; where it lies on several devices, by way of memory
-/// of one.
+/// Queues a copy of `count` entries of a factor's column to the host or from the host, as `kind` says. The copy passes
+/// through memory of one device if the factor lies on several.
 template <class T>
 void move_column(const T* from, T* to, index_t count, cudaMemcpyKind kind, Context& context) {
   if (count == 0) return;
@@ -81,17 +83,18 @@ void move_column(const T* from, T* to, index_t count, cudaMemcpyKind kind, Conte
   if (spread && !fetching) copy_on_device(read(beside.data()), column(to), context);
 }
 
-/// Columns of a panel of a matrix of n rows that fills half of staged_bytes.
+/// Returns the number of columns, of n rows, of a panel that fills half of staged_bytes.
 template <class S>
 index_t staged_columns(index_t n) {
   return std::clamp<index_t>(index_t(staged_bytes / 2 / sizeof(S)) / n, 1, std::min(n, transfer_columns));
 }
-/// Threads that move `count` numbers in the host's memory: to wake them takes as long as to move 100,000.
+/// Returns the number of threads that move `count` numbers in the host's memory: to wake several takes as long as to
+/// move 100,000 numbers.
 inline int threads_to_move(index_t count) { return count < 100000 ? 1 : threads_for(0); }
 
-/// The triangle `to` of dR (n x n) <- that of A (n x n) that uplo names, or its transpose. By way of page-locked memory
-/// that several threads fill, half of which travels meanwhile; a small one goes by the driver's own. Context::staging()
-/// is in use until the stream has been waited for.
+/// Queues the triangle `to` of dR (n x n) <- the triangle `uplo` of A (n x n), or its transpose. Several threads fill
+/// page-locked memory, half of which is sent meanwhile; a small matrix passes through page-locked memory of the driver.
+/// Somebody has to wait for the stream before Context::staging() is used again.
 template <class S, class T>
 void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, Context& context) {
   const index_t n = A.cols;
@@ -120,10 +123,10 @@ void send_triangle(MatrixView<const S> A, Uplo uplo, Uplo to, MatrixView<T> dR, 
   }
 }
 
-/// to <- from (`count` numbers in the host's memory), by way of as many in page-locked memory, `locked`. Several
-/// threads fill it; the calling thread sends the blocks that are full. Returns when `from` has been read.
+/// Queues to <- from (`count` numbers in the host's memory) by way of `locked`, page-locked memory for as many numbers.
+/// Several threads fill `locked`; the calling thread sends the blocks that are full. Returns when `from` has been read.
 inline void fill_and_send(const double* from, index_t count, double* locked, double* to, Context& context) {
-  constexpr index_t block = index_t(1) << 14, most_threads = 8;  // read as fast as the bus to a device takes
+  constexpr index_t block = index_t(1) << 14, most_threads = 8;  // threads that read as fast as the bus transfers
   const index_t blocks = (count + block - 1) / block, together = std::max<index_t>(4, blocks / 4);
   std::vector<std::atomic<bool>> filled(blocks);
   index_t sent = 0;
@@ -145,7 +148,8 @@ inline void fill_and_send(const double* from, index_t count, double* locked, dou
   send(1);
 }
 
-/// The same, by way of Context::staging(), which is in use until the stream has been waited for.
+/// Queues to <- from as fill_and_send() does, by way of Context::staging(). Somebody has to wait for the stream before
+/// Context::staging() is used again.
 inline void send_staged(const double* from, index_t count, double* to, Context& context) {
   constexpr index_t room = index_t(staged_bytes / sizeof(double));
   const index_t most = count > room ? room / 2 : count;
@@ -158,17 +162,18 @@ inline void send_staged(const double* from, index_t count, double* to, Context& 
   }
 }
 
-/// Columns that go through page-locked memory at a time, of n numbers each; half of it is filled or emptied meanwhile.
+/// Returns the number of columns, of n numbers each, that pass through half of the page-locked memory, while the other
+/// half is filled or emptied.
 inline index_t columns_at_a_time(index_t n, index_t columns) {
   return std::clamp<index_t>(index_t(staged_bytes / 2 / sizeof(double)) / std::max<index_t>(n, 1), 1, columns);
 }
-/// The page-locked memory for that: two pieces of columns_at_a_time(), if there are two.
+/// Returns page-locked memory for two pieces of columns_at_a_time() columns, or for all columns if that is less.
 inline double* staging_of_columns(index_t n, index_t columns, Context& context) {
   const index_t numbers = n * std::min(columns, 2 * columns_at_a_time(n, columns));
   return static_cast<double*>(context.staging(sizeof(double) * std::size_t(numbers)));
 }
 
-/// to (on the device) <- from (in the host's memory), as send_staged() does it.
+/// Queues to (on the device) <- from (in the host's memory) by way of page-locked memory, as send_staged() does.
 inline void send_columns(MatrixView<const double> from, MatrixView<double> to, Context& context) {
   const index_t n = from.rows, most = columns_at_a_time(n, from.cols);
   double* const locked = staging_of_columns(n, from.cols, context);
@@ -185,8 +190,8 @@ inline void send_columns(MatrixView<const double> from, MatrixView<double> to, C
   }
 }
 
-/// to (in the host's memory) <- from (on the device), in the same way, where accept(), which is asked when the first
-/// columns have come, says so. Returns what it says. Nothing is under way afterwards.
+/// Copies `from` (on the device) to `to` (in the host's memory) by way of page-locked memory, if accept() returns true.
+/// accept() is called when the first columns have arrived. Returns its result. No copy is under way afterwards.
 template <class F>
 bool fetch_columns(MatrixView<const double> from, MatrixView<double> to, Context& context, F&& accept) {
   const index_t n = to.rows, most = columns_at_a_time(n, to.cols);
@@ -216,9 +221,9 @@ bool fetch_columns(MatrixView<const double> from, MatrixView<double> to, Context
   return true;
 }
 
-/// The upper triangle of dR (n x n) <- that of a matrix that is never whole in the host's memory: two panels of it are
-/// page-locked there, one of which is read while the other travels. look(j, column) sees column j, rows 0 .. j, before
-/// it is sent; `poll` is called between panels.
+/// Queues the upper triangle of dR (n x n) <- that of a matrix R that is never whole in the host's memory. Two panels
+/// are page-locked there: R is read into one panel while the other is sent. Calls look(j, column) for column j, rows 0
+/// .. j, before the column is sent, and `poll` between panels.
 template <class T, class F>
 void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, const Poll& poll, F&& look) {
   const index_t n = dR.cols, widest = std::clamp<index_t>(source_bytes / index_t(sizeof(double) * n), 1,
@@ -245,8 +250,8 @@ void send_source(const Source<double>& R, MatrixView<T> dR, Context& context, co
   }
 }
 
-/// The triangle of out (n x n) that uplo names <- dR (n x n, upper), or dR'; the other one becomes zero. By way of
-/// page-locked memory that several threads empty while its other half comes. Returns when all has come.
+/// Copies dR (n x n, upper), or dR', to the triangle of out (n x n) that uplo names; the other triangle becomes zero.
+/// Several threads empty one half of page-locked memory while the other half is filled. Returns when all is copied.
 template <class S, class T>
 void fetch_triangle(MatrixView<const T> dR, Uplo uplo, MatrixView<S> out, Context& context) {
   const index_t n = out.cols;

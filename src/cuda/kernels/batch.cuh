@@ -6,7 +6,7 @@
 
 namespace gpucholmod::cuda {
 
-/// What member.h asks of a team, by the threads of a block, or by one of its warps.
+/// Implements the Team of member.h by the threads of a thread block, or of one of its warps.
 class MemberTeam {
  public:
   template <class S>
@@ -15,14 +15,15 @@ class MemberTeam {
     __device__ __forceinline__ S& operator[](int) { return value; }
   };
 
-  /// All threads of a block, or `size` <= WARP neighbours, a power of two, of one of its warps.
+  /// Makes a team of all threads of a thread block, or of `size` <= WARP neighbouring threads, a power of two, of one
+  /// of its warps.
   __device__ MemberTeam(int thread, int size) : thread_(thread), size_(size) {
     if (size < WARP) mask_ = ((1u << size) - 1) << (lane_of_warp() & ~unsigned(size - 1));
   }
   __device__ __forceinline__ int size() const { return size_; }
   template <class F>
   __device__ __forceinline__ void threads(F&& f) const { f(thread_); }
-  /// Of shared memory, which is the same for all.
+  /// Loads K numbers from shared memory, the same numbers in all threads.
   template <int K>
   __device__ static __forceinline__ ColumnOfV<K> load(const double (&v)[K]) {
     ColumnOfV<K> out;
@@ -37,24 +38,24 @@ class MemberTeam {
     }
     return out;
   }
-  /// The sum over the threads of a team of one warp, the same bits for each of them.
+  /// Returns the sum of x over the threads of a team of one warp, with the same bits in each thread.
   __device__ __forceinline__ double sum(const PerThread<double>& x) const {
     double all = x.value;
     for (int apart = WARP / 2; apart > 0; apart /= 2) all += __shfl_xor_sync(0xffffffffu, all, apart);
     return all;
   }
-  /// f(number of the warp), in each warp.
+  /// Calls f(number of the warp) in each warp.
   template <class F>
   __device__ __forceinline__ void each_warp(F&& f) const { f(thread_ / WARP); }
-  /// f(lane), in each thread of the warp that calls.
+  /// Calls f(lane) in each thread of the calling warp.
   template <class F>
   __device__ __forceinline__ void lanes(F&& f) const { f(thread_ % WARP); }
-  /// x of the lane from(lane), for each lane.
+  /// Returns, in each lane, x of the lane from(lane).
   template <class F>
   __device__ __forceinline__ PerThread<double> shuffled(const PerThread<double>& x, F&& from) const {
     return {__shfl_sync(0xffffffffu, x.value, from(thread_ % WARP))};
   }
-  /// Copies a number to shared memory, by wait_for_copies() of the same thread at the latest.
+  /// Starts to copy a number to shared memory. The copy is complete after wait_for_copies() of the same thread.
   template <class T>
   __device__ static __forceinline__ void start_copy(T* to, const T* from) {
 #if __CUDA_ARCH__ >= 800
@@ -70,13 +71,13 @@ class MemberTeam {
     asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
   }
-  /// Makes a set of the copies since the last call.
+  /// Makes a set of the copies that were started since the last call.
   __device__ static __forceinline__ void end_copies() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
   }
-  /// Waits for the sets of the same thread but for the last `but`.
+  /// Waits for all sets of copies of the same thread except the last `but` sets.
   template <int but>
   __device__ static __forceinline__ void wait_for_copies() {
 #if __CUDA_ARCH__ >= 800
@@ -101,12 +102,13 @@ class MemberTeam {
   }
 
   int thread_, size_;
-  unsigned mask_ = 0xffffffffu;  ///< the threads of the team in its warp
+  unsigned mask_ = 0xffffffffu;  ///< mask of the team's threads in their warp
 };
 
-constexpr int warps_of_block = 4;  ///< if a member has one warp, or less
+constexpr int warps_of_block = 4;  ///< warps of a thread block if a member has one warp or less
 
-/// Returns the team that a thread works in; member <- that of the team, place <- its number in the block.
+/// Returns the team of the calling thread. Sets `member` to the member of the team, and `place` to the number of the
+/// team in the thread block.
 __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   const bool small = blockDim.y > 1;
   place = small ? int(threadIdx.y) : 0;
@@ -114,10 +116,11 @@ __device__ __forceinline__ MemberTeam team_of(index_t& member, int& place) {
   return MemberTeam(int(threadIdx.x), int(blockDim.x));
 }
 
-/// The members of a block, by L threads each.
+/// The number of members of a thread block, with L threads each.
 template <int L>
 constexpr int members_of_block = L > WARP ? 1 : warps_of_block * WARP / L;
 
+/// Runs a pass over `count` members.
 ///   Grid     a block for members_of_block members, threads x by members y
 ///   Shared   ModifyRoom for each
 template <class T, int K, int L>
@@ -129,24 +132,24 @@ __global__ void __launch_bounds__(L * members_of_block<L>) modify_members(const 
   if (member < count) modify_member<K, L>(MemberTeam(int(threadIdx.x), L), pass, member, sRooms[threadIdx.y]);
 }
 
-/// What a look at V of every member needs: V, its columns and factors as BatchPass has them.
+/// Describes a look at V of every member. V, the order of columns and the multipliers are given as in BatchPass.
 struct BatchLook {
   const double* V;
-  index_t V_stride, n, count;  ///< count: members
+  index_t V_stride, n, count;  ///< stride and n of BatchPass, and number of members
   int k;
   const int* order;
   const double* by;
   index_t order_stride;
   const Factors* factors;
-  double added;          ///< columns
-  double least, most;    ///< numbers between these need no care
+  double added;          ///< number of added columns
+  double least, most;    ///< bounds between which numbers need no care
   double top;            ///< the largest number of T
-  const double* bounds;  ///< of the norms of each factor's columns
-  double* after;         ///< on exit: the same of the modified factor
-  int* needs_care;       ///< on exit 1 where a member needs it, or V is not finite
+  const double* bounds;  ///< bound of the norms of each factor's columns
+  double* after;         ///< bound of the norms of each modified factor's columns, set on exit
+  int* needs_care;       ///< flag that becomes 1 if a member needs care, or V is not finite
 };
 
-/// Looks at V of every member, and foresees how large the entries of its factor may become.
+/// Looks at V of every member, and bounds the entries that its factor will have after the modification.
 ///   Grid     a warp for each member
 static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(const BatchLook look) {
   const index_t member = index_t(blockIdx.x) * warps_of_block + threadIdx.y;
@@ -172,10 +175,10 @@ static __global__ void __launch_bounds__(WARP* warps_of_block) look_at_members(c
   if (!(fmax(unscaled, after) <= look.top && size >= look.least && size <= look.most)) *look.needs_care = 1;
 }
 
-constexpr int most_warps_of_solve = 8;  ///< of a member
+constexpr int most_warps_of_solve = 8;  ///< largest number of warps of a member
 
 /// Solves for right-hand sides of every member, H^2 at a time.
-///   Grid     a block for each member, or, if a warp is enough for one, for warps_of_block members
+///   Grid     a block for each member, or, if a member needs one warp only, for warps_of_block members
 ///   Shared   solve_bytes() for each member
 template <class T, int H>
 __global__ void __launch_bounds__(WARP * most_warps_of_solve)
@@ -190,7 +193,7 @@ __global__ void __launch_bounds__(WARP * most_warps_of_solve)
   solve_member<H>(team, solve, member, forward, back, room);
 }
 
-/// out (n x b) <- the diagonals of packed triangles; `count` is n b.
+/// Copies the diagonals of packed triangles to out (n x b); `count` is n b.
 template <class T>
 __global__ void diagonals_of_batch(const T* R, index_t n, index_t count, double* out) {
   const index_t at = index_t(blockIdx.x) * blockDim.x + threadIdx.x;

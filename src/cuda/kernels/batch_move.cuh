@@ -5,9 +5,10 @@
 
 namespace gpucholmod::cuda {
 
-/// The team of a block that has a member.
+/// Returns the team of all threads of a thread block, which works on one member.
 __device__ __forceinline__ MemberTeam team_of_block() { return MemberTeam(int(threadIdx.x), int(blockDim.x)); }
 
+/// Moves a row and column of each member.
 ///   Grid     a block for each member, of a thread for each column in whole warps
 ///   Shared   ReshapeRoom
 template <class T>

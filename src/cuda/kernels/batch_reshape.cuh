@@ -5,12 +5,14 @@
 
 namespace gpucholmod::cuda {
 
+/// Splits the new columns of each member.
 ///   Grid     a block of whole warps for each member
 template <class T>
 __global__ void __launch_bounds__(1024) part_columns_of_batch(const BatchRows<T> of) {
   part_new_columns(team_of_block(), of, blockIdx.x);
 }
 
+/// Factorises the corner of each member.
 ///   Grid     a warp for each of `count` members
 template <class T>
 __global__ void __launch_bounds__(WARP* warps_of_block) factorise_corners(const BatchRows<T> of, index_t count) {
@@ -18,12 +20,14 @@ __global__ void __launch_bounds__(WARP* warps_of_block) factorise_corners(const 
   if (member < count) factorise_corner(MemberTeam(int(threadIdx.x), WARP), of, member);
 }
 
+/// Writes the rows of each member, with the new rows at the end.
 ///   Grid     a block of whole warps for each member
 template <class T>
 __global__ void __launch_bounds__(1024) append_rows_of_batch(const BatchRows<T> of) {
   append_rows(team_of_block(), of, blockIdx.x);
 }
 
+/// Moves the new rows of each member to their places.
 ///   Grid     a block for each member, of a thread for each column in whole warps
 ///   Shared   ReshapeRoom
 template <class T>
@@ -32,6 +36,7 @@ __global__ void __launch_bounds__(1024) place_rows_of_batch(const BatchRows<T> o
   place_rows(team_of_block(), of, blockIdx.x, sRoom);
 }
 
+/// Deletes rows of each member.
 ///   Grid     a block of whole warps for each member
 ///   Shared   ReshapeRoom
 template <class T>
@@ -40,7 +45,8 @@ __global__ void __launch_bounds__(1024) remove_rows_of_batch(const BatchRowsGone
   remove_rows(team_of_block(), of, blockIdx.x, sRoom);
 }
 
-/// What a scale has made of rows that members have not becomes the identity's again. orders: of the members.
+/// Sets the diagonal of the rows beyond each member's order to that of the identity again, after a scale has changed
+/// it. `orders` has the orders of the members.
 ///   Grid     a thread for each diagonal entry of all members, n each
 template <class T>
 __global__ void clear_beyond(T* R, index_t n, index_t count, const int* orders) {

@@ -6,7 +6,7 @@
 
 namespace gpucholmod::cuda {
 
-/// How a warp of block_columns/warp.h reaches memory, and what others have written there.
+/// Accesses memory for a warp of block_columns/warp.h, including what other warps have written there.
 struct DeviceMemory {
   template <block_columns::Access access, class S>
   __device__ static __forceinline__ S read(const S* p) {
@@ -19,7 +19,7 @@ struct DeviceMemory {
     else *p = value;
   }
 
-  /// A word of shared memory by itself: the compiler does not take its neighbour along.
+  /// Reads a word of shared memory by itself: the compiler does not read the neighbouring word along with it.
   __device__ static __forceinline__ double shared_word(const double* p) {
     double value;
     asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(unsigned(__cvta_generic_to_shared(p))) : "memory");
@@ -69,8 +69,7 @@ struct DeviceMemory {
 #endif
   }
   __device__ static __forceinline__ void prefetch(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
-  /// One wait, which polls. Where GPUCHOLMOD_WATCHDOG says after how many seconds, a wait of that length ends the
-  /// kernel.
+  /// A wait by polling. If GPUCHOLMOD_WATCHDOG gives a number of seconds, a wait of that length ends the kernel.
   struct Wait {
 #ifdef GPUCHOLMOD_WATCHDOG
     unsigned long long since = now();
@@ -86,7 +85,8 @@ struct DeviceMemory {
     __device__ __forceinline__ void pause() const {}
 #endif
   };
-  /// What has been computed from x is not kept for after: where registers are scarcer than time.
+  /// Makes the compiler compute values that depend on x anew, instead of keeping them: for code in which registers are
+  /// scarcer than time.
   __device__ static __forceinline__ void compute_anew(index_t& x) { asm volatile("" : "+l"(x)); }
   __device__ static __forceinline__ void compute_anew(int& x) { asm volatile("" : "+r"(x)); }
 

@@ -5,14 +5,15 @@
 
 namespace gpucholmod::cuda {
 
-/// Products of small matrices by a warp, as Card says: by tensor cores, or by the lanes. What each function does:
-/// HostWarp in tests/core/host_grid.h. They need compute capability 8.0. A: what is computed with.
+/// Forms products of small matrices in a warp, by tensor cores or by the lanes, as Card says. HostWarp in
+/// tests/core/host_grid.h tells what each function does. All of them need compute capability 8.0. A is the type that
+/// the warp computes with.
 template <class A>
 struct DeviceProducts : DeviceMemory {
 #ifdef __CUDA_ARCH__
   using Card = typename CardOf<__CUDA_ARCH__>::template With<A>;
 #else
-  using Card = block_columns::Card90;  // only for what does not depend on it
+  using Card = block_columns::Card90;  // on the host, for members that do not depend on the card
 #endif
   static constexpr bool in_place = Card::products == block_columns::Products::fma;
   template <class S>
@@ -25,8 +26,9 @@ struct DeviceProducts : DeviceMemory {
 
   int id, lane;
 
-  /// By the tensor cores. A lane's columns 2t and 2t + 1 of A are taken as the instruction's columns t and t + 4, and
-  /// the rows of B likewise, so that what one product leaves in the registers is what the next one takes.
+  /// Computes D <- D + s AB, B(k, n) at B[n * ld + k], by tensor cores if the card has them. Columns 2t and 2t + 1 of
+  /// A, which a lane holds, are taken as the instruction's columns t and t + 4, and the rows of B correspondingly. So
+  /// the result of a product is in the registers where the next product takes its left factor.
   template <int s, block_columns::Access access>
   __device__ __forceinline__ void multiply_add(PerLane<block_columns::Fragment<A>>& D,
                                                const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
@@ -57,7 +59,8 @@ struct DeviceProducts : DeviceMemory {
       multiply_add_lanes(d, a, b0, b1);
     }
   }
-  /// Eight rows of D by four columns of A, or eight rows and four columns of B: a quarter of the product.
+  /// Adds a quarter of the product to eight rows of D: eight rows and four columns of A by four rows and eight columns
+  /// of B.
   __device__ static __forceinline__ void multiply_add_eight(double* d, double a, double b) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
@@ -65,8 +68,9 @@ struct DeviceProducts : DeviceMemory {
         : "d"(a), "d"(b));
 #endif
   }
-  /// All of it, without tensor cores: a lane has what it needs of A in its quad, of B in the groups 2t and 2t + 1. A
-  /// loop, as there are many products in a kernel, and the compiler takes minutes over them otherwise.
+  /// Computes the whole product without tensor cores. A lane fetches the entries of A from its quad, and those of B
+  /// from groups 2t and 2t + 1. The loop is not unrolled: a kernel has many products, and the compiler would take
+  /// minutes over them.
   __device__ __forceinline__ void multiply_add_lanes(A* d, const A* a, A b0, A b1) const {
     const auto add = [d](A low, A high, A left, A right) {
       d[0] = fma(low, left, d[0]);
@@ -83,7 +87,7 @@ struct DeviceProducts : DeviceMemory {
     }
   }
 
-  /// The same with B(k, n) at B[k * ld + n].
+  /// Computes D <- D + s AB, B(k, n) at B[k * ld + n].
   template <int s>
   __device__ __forceinline__ void multiply_add_rows(PerLane<block_columns::Fragment<A>>& D,
                                                     const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
@@ -92,7 +96,7 @@ struct DeviceProducts : DeviceMemory {
     multiply_add_to(D, left, s > 0 ? at[0] : -at[0], s > 0 ? at[ld] : -at[ld]);
   }
 
-  /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
+  /// Computes D <- D + s AB, A loaded by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
   template <int s>
   __device__ __forceinline__ void multiply_add_apart(PerLane<block_columns::Fragment<A>>& D,
                                                      const PerLane<block_columns::LeftFragment<A>>& left, const A* B,
@@ -101,7 +105,7 @@ struct DeviceProducts : DeviceMemory {
     multiply_add_to(D, left, s > 0 ? at[0] : -at[0], s > 0 ? at[4 * k_stride] : -at[4 * k_stride]);
   }
 
-  /// The same with B(k, n) = tile(8 * half + n, k).
+  /// Computes D <- D + AB, B(k, n) = tile(8 * half + n, k).
   template <int half>
   __device__ __forceinline__ void multiply_add_half(PerLane<block_columns::Fragment<A>>& D,
                                                     const PerLane<block_columns::LeftFragment<A>>& left,
@@ -109,10 +113,10 @@ struct DeviceProducts : DeviceMemory {
     multiply_add_to(D, left, tile.value.e[2 * half], tile.value.e[2 * half + 1]);
   }
 
-  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld +
-  /// k], count of them, in shared memory: sixteen bytes of a row of L serve 2 count columns. Half of a quad's lanes
-  /// (with floats), or each of them, begins in another place of the sum: free of bank conflicts where the leading
-  /// dimensions are eight more than a multiple of 16, or 8.
+  /// Computes D_j <- D_j + s L B_j for `count` matrices B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at
+  /// right[j * stride + n * right_ld + k], all in shared memory. Sixteen bytes of a row of L serve 2 count columns.
+  /// Each lane of a quad (with floats, each half of a quad) begins at another place of the sum. This avoids bank
+  /// conflicts if the leading dimensions are 8, or 8 more than a multiple of 16.
   template <int s, int count>
   __device__ __forceinline__ void multiply_add_in_place(PerLane<block_columns::Fragment<A>>* D, const A* left,
                                                         int left_ld, const A* right, int right_ld, int stride) const {
@@ -139,12 +143,12 @@ struct DeviceProducts : DeviceMemory {
     }
   }
 
-  /// 16 rows of a matrix of order NB: a lane has every fourth of them, and eight columns, so that the sums of a product
-  /// with CHAIN_COLUMNS columns take nothing from other lanes until they are added up.
+  /// Holds 16 rows of a matrix of order NB. A lane has every fourth row, and eight columns. So a product with
+  /// CHAIN_COLUMNS columns takes nothing from other lanes until its partial sums are added up.
   struct Rows {
     A e[4][8];
   };
-  /// Element (m, l) at p[m * ld + l], in shared memory.
+  /// Loads 16 rows; element (m, l) is at p[m * ld + l], in shared memory.
   __device__ __forceinline__ Rows load_rows(const A* p, int ld) const {
     Rows rows;
     p += block_columns::group_id(lane) % 4 * ld + first_of_sum();
@@ -158,15 +162,15 @@ struct DeviceProducts : DeviceMemory {
       }
     return rows;
   }
-  /// D <- D + s rows P, P(l, q) at P[q * ld + l].
+  /// Computes D <- D + s rows P, P(l, q) at P[q * ld + l].
   template <int s>
   __device__ __forceinline__ void multiply_add_rows_of(PerLane<block_columns::Fragment<A>>& D, const Rows& rows,
                                                        const A* P, int ld) const {
-    // Each step leaves a lane half of what it has, of those eight lanes that have the same rows: at last rows g and g +
-    // 8, columns 2t, 2t + 1.
+    // Eight lanes have partial sums for the same rows. Each of three steps leaves a lane half of its sums: in the end
+    // those of rows g and g + 8, columns 2t and 2t + 1.
     const bool upper = lane & 16, right = lane & 2, odd = lane & 1;
     A two[2][8], four[2][4];
-    constexpr int columns = sizeof(A) == sizeof(float) ? 8 : 2;  // at a time, for the registers
+    constexpr int columns = sizeof(A) == sizeof(float) ? 8 : 2;  // columns at a time, to save registers
     P += first_of_sum();
 #pragma unroll
     for (int first = 0; first < 8; first += columns) {
@@ -203,11 +207,12 @@ struct DeviceProducts : DeviceMemory {
     A e[in_16];
   };
   __device__ static __forceinline__ Sixteen sixteen(const A* p) { return *reinterpret_cast<const Sixteen*>(p); }
-  /// The first of the eight columns of Rows that a lane has.
+  /// Returns the first of the eight columns of Rows that a lane has.
   __device__ __forceinline__ int first_of_sum() const {
     return block_columns::thread_in_group(lane) * 8 + lane / 16 * 32;
   }
-  /// `second`, or else `first`, and what the lane beside, which keeps the same, has of it.
+  /// Returns the sum that this lane keeps, `second` if take_second, otherwise `first`, plus the same sum of the lane at
+  /// `distance`, which keeps the other sum.
   __device__ static __forceinline__ A halve(A first, A second, bool take_second, int distance) {
     return (take_second ? second : first) + __shfl_xor_sync(all, take_second ? first : second, distance);
   }

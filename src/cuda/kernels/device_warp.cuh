@@ -5,8 +5,8 @@
 
 namespace gpucholmod::cuda {
 
-/// What block_columns/warp.h asks of a warp, by the lanes of a real one; what each function does: HostWarp in
-/// tests/core/host_grid.h. A: what is computed with.
+/// Implements the Warp of block_columns/warp.h by the lanes of a warp of the GPU. HostWarp in tests/core/host_grid.h
+/// tells what each function does. A is the type that the warp computes with.
 template <class A>
 struct DeviceWarpOf : DeviceProducts<A> {
   using Arithmetic = A;
@@ -53,7 +53,7 @@ struct DeviceWarpOf : DeviceProducts<A> {
 
 using DeviceWarp = DeviceWarpOf<double>;
 
-/// Some warps of a block of threads, or all.
+/// A team of some or all warps of a thread block.
 template <class A>
 struct DeviceTeamOf {
   using Warp = DeviceWarpOf<A>;
@@ -71,8 +71,8 @@ struct DeviceTeamOf {
   };
 
   A* shared;
-  Warp warp;           ///< its id counts from the first of the team
-  int named = 0;       ///< 0: the whole block, otherwise the number of the team's own barrier
+  Warp warp;           ///< the thread's warp; its id counts from the first warp of the team
+  int named = 0;       ///< number of the team's own barrier; 0: the barrier of the whole thread block
   int warps = block_columns::WARPS;
 
   __device__ __forceinline__ int size() const { return warps; }
@@ -80,16 +80,16 @@ struct DeviceTeamOf {
     if (named == 0) __syncthreads();
     else asm volatile("bar.sync %0, %1;" ::"r"(named), "r"(warps * block_columns::LANES) : "memory");
   }
-  /// f(warp) in every warp, then a barrier.
+  /// Calls f(warp) in every warp, then waits at a barrier.
   template <class F>
   __device__ __forceinline__ void warps_sync(F&& f) {
     f(warp);
     barrier();
   }
-  /// f(warp) in every warp, without a barrier at the end.
+  /// Calls f(warp) in every warp, without a barrier at the end.
   template <class F>
   __device__ __forceinline__ void each_warp(F&& f) { f(warp); }
-  /// Whether f(warp), one bool for each warp, is true in all of them: ends in a barrier.
+  /// Returns whether f(warp), one bool for each warp, is true in all warps. Ends in a barrier.
   template <class F>
   __device__ __forceinline__ bool all_sync(F&& f) {
     const int mine = f(warp);
@@ -99,37 +99,39 @@ struct DeviceTeamOf {
                  : "=r"(all) : "r"(mine), "r"(named), "r"(warps * block_columns::LANES) : "memory");
     return all;
   }
-  /// f(warp), to each warp by itself; without a barrier.
+  /// Returns f(warp) to each warp by itself, without a barrier.
   template <class F>
   __device__ __forceinline__ bool all_warps(F&& f) { return f(warp); }
-  /// f(number of the thread) in every thread, then a barrier.
+  /// Calls f(number of the thread) in every thread, then waits at a barrier.
   template <class F>
   __device__ __forceinline__ void threads_sync(F&& f) {
     f(warp.id * block_columns::LANES + warp.lane);
     barrier();
   }
-  /// The same without a barrier.
+  /// Calls f(number of the thread) in every thread, without a barrier.
   template <class F>
   __device__ __forceinline__ void each_thread(F&& f) { f(warp.id * block_columns::LANES + warp.lane); }
-  /// Calls f(team of the first `count` warps) in these: its barrier is number 1, which no other team may have. There is
-  /// no barrier for all.
+  /// Calls f(team of the first `count` warps) in these warps. Their barrier is number 1, which no other team may have.
+  /// The whole team does not wait at a barrier.
   template <class F>
   __device__ __forceinline__ void with_first(int count, F&& f) {
     if (warp.id < count) f(DeviceTeamOf{shared, warp, 1, count});
   }
-  /// f() in the thread that publishes, without a barrier.
+  /// Calls f() in the thread that publishes, without a barrier.
   template <class F>
   __device__ __forceinline__ void once(F&& f) {
     if (warp.id == 0 && warp.lane == 0) f();
   }
-  /// What the team has written before its last barrier, and this thread since, is there for whoever sees the flag.
+  /// Sets a flag. A reader that acquires the flag sees what the team has written before its last barrier, and what the
+  /// publishing thread has written since.
   __device__ __forceinline__ void store_release(int* flag, int value) {
 #if __CUDA_ARCH__ >= 700
     if (warp.id == 0 && warp.lane == 0)
       asm volatile("st.release.gpu.global.s32 [%0], %1;" ::"l"(flag), "r"(value) : "memory");
 #endif
   }
-  /// Tells everybody that the last `left` row blocks are not to be done. `across`: `state` is another GPU's.
+  /// Tells all roles that a row block is rejected. `left` is to be read as SegmentState::left. With `across`, `state`
+  /// is in the memory of another GPU.
   __device__ __forceinline__ void reject(block_columns::SegmentState* state, int left, bool across = false) {
     once([&] {
       if (across) atomicMax_system(&state->left, left);

@@ -4,9 +4,9 @@
 
 namespace gpucholmod::cuda {
 
-constexpr int at_once = 8;  ///< numbers that a thread has on their way
+constexpr int at_once = 8;  ///< numbers that a thread has on their way at a time
 
-/// f(i, j) gives the entries of the first `rows` rows of a packed triangle of order n.
+/// Sets entry (i, j) of the first `rows` rows of a packed triangle of order n to f(i, j).
 template <class Team, class T, class F>
 GPUCHOLMOD_HOST_DEVICE void fill_triangle(const Team& team, const Numbers<T>& out, int n, int rows, F&& f) {
   team.threads([&](int thread) {

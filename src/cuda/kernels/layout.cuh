@@ -10,7 +10,7 @@ namespace gpucholmod::cuda {
 
 constexpr int convert_tile = 32, convert_rows = 8, sum_threads = 128;
 
-/// to (m x n) <- from (m x n), or from' (from n x m) when `transposed`; in the scalar of `to`.
+/// Copies `from` (m x n), or the transpose of `from` (n x m) if `transposed`, to `to` (m x n), in the scalar of `to`.
 ///   Grid     (m / 32, n / 32), rounded up: a block per tile; 32 x 8 threads
 ///   Shared   sTile (32 x 33), so that both matrices are accessed along their columns
 template <bool transposed, class S, class T>
@@ -32,7 +32,8 @@ __global__ void __launch_bounds__(convert_tile* convert_rows)
   }
 }
 
-/// The upper triangle of `to` (n x n) <- the transpose of the lower one of `from`, which stays; `from` may be `to`.
+/// Copies the transpose of the lower triangle of `from` to the upper triangle of `to` (n x n). The lower triangle stays
+/// as it is; `from` may be `to`.
 ///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
 ///   Shared   sTile (32 x 33), so that both triangles are accessed along their columns
 template <class T>
@@ -49,11 +50,12 @@ __global__ void __launch_bounds__(convert_tile* convert_rows)
     if (i0 + x <= j0 + y && j0 + y < n) to.data[i0 + x + (j0 + y) * to.ld] = sTile[x][y];
 }
 
-/// The upper triangle of `to` (n x n) <- that of `from`, or the transpose of the lower one when `transposed`; zeros
-/// below the diagonal in tiles that it crosses. `*largest` becomes the largest magnitude, if that is larger: infinite
-/// where an entry is not finite, or one on the diagonal is not a normal positive number. to.data may be null.
+/// Copies the upper triangle of `from`, or the transpose of its lower triangle if `transposed`, to the upper triangle
+/// of `to` (n x n), with zeros below the diagonal in tiles that the diagonal crosses. Raises *largest to the largest
+/// magnitude of an entry: infinite if an entry is not finite, or if one on the diagonal is not a normal positive
+/// number. If to.data is null, nothing is copied.
 ///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
-///   Shared   sTile (32 x 33), so that both matrices are accessed along their columns; sLargest, of each warp
+///   Shared   sTile (32 x 33), so that both matrices are accessed along their columns; sLargest, one a warp
 template <bool transposed, class T>
 __global__ void __launch_bounds__(convert_tile* convert_rows)
     take_triangle(MatrixView<const T> from, MatrixView<T> to, unsigned long long* largest) {
@@ -83,14 +85,14 @@ __global__ void __launch_bounds__(convert_tile* convert_rows)
   __syncthreads();
   if (x != 0 || threadIdx.y != 0) return;
   for (int y = 1; y < convert_rows; ++y) most = fmax(most, sLargest[y]);
-  const auto bits = static_cast<unsigned long long>(__double_as_longlong(most));  // in order, as none is negative
+  const auto bits = static_cast<unsigned long long>(__double_as_longlong(most));  // ordered, as none is negative
   if (bits > *static_cast<volatile unsigned long long*>(largest)) atomicMax(largest, bits);
 }
 
-/// The triangle of `to` (n x n), the upper one, or the lower one when `transposed`, <- the upper triangle of `from`, or
-/// its transpose. The other triangle stays.
+/// Copies the upper triangle of `from` to the upper triangle of `to` (n x n), or, if `transposed`, its transpose to the
+/// lower triangle of `to`. The other triangle of `to` stays as it is.
 ///   Grid     (n / 32, n / 32), rounded up: a block per tile of the upper triangle; 32 x 8 threads
-///   Shared   sTile (32 x 33), as above
+///   Shared   sTile (32 x 33), so that both triangles are accessed along their columns
 template <bool transposed, class T>
 __global__ void __launch_bounds__(convert_tile* convert_rows)
     give_triangle(MatrixView<const T> from, MatrixView<T> to) {
@@ -113,7 +115,7 @@ __global__ void __launch_bounds__(convert_tile* convert_rows)
   }
 }
 
-/// out(i, j) <- 1 where i = j + below, 0 elsewhere.
+/// Sets out(i, j) to 1 if i = j + below, otherwise to 0.
 ///   Grid     a block per column
 template <class T>
 __global__ void set_identity(MatrixView<T> out, index_t below) {
@@ -129,8 +131,8 @@ __global__ void clear_below(MatrixView<T> R, int order) {
   for (index_t i = j + 1 + threadIdx.x; i < end; i += blockDim.x) R.data[i + j * R.ld] = T(0);
 }
 
-/// out <- s R, both upper; places[0] <- the least i + j n of an entry that is not finite then, places[1] <- the least j
-/// of one on the diagonal that is smaller than `least`, if there is one.
+/// Computes out <- s R, both upper. Lowers places[0] to the least i + j n of an entry of `out` that is not finite, and
+/// places[1] to the least j of a diagonal entry that is smaller than `least`, if there are such entries.
 ///   Grid     a block per column
 template <class T>
 __global__ void scale_triangle(MatrixView<const T> R, T s, T least, MatrixView<T> out, unsigned long long* places) {
@@ -142,8 +144,8 @@ __global__ void scale_triangle(MatrixView<const T> R, T s, T least, MatrixView<T
   }
 }
 
-/// sums <- the sums of squares of columns of R (upper), of those with these numbers, or of all (null), in double and in
-/// fixed order: repeatable.
+/// Computes the sums of squares of the columns of R (upper) that `columns` lists, or of all columns if it is null, in
+/// double and in a fixed order: repeatable.
 ///   Grid     a block of 128 threads per column
 ///   Shared   sSum (128)
 template <class T>

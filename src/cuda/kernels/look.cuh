@@ -6,33 +6,33 @@
 #include "block_columns/pass.h"
 #include "block_columns/warp.h"
 
-/// A look at the columns of V of a pass, which nobody has read before.
+/// The first look at the columns of V of a pass.
 namespace gpucholmod::cuda {
 
-/// Pieces of the columns of V in a pass, for take_columns(): so many of each column.
+/// The findings of take_columns() in all pieces of the columns of V in a pass.
 struct Pieces {
   const block_columns::Looked* looks;
-  int count;
-  double most;  ///< that is a plain number
+  int count;    ///< number of pieces
+  double most;  ///< largest magnitude of a plain number
 };
 
 constexpr int look_threads = 256;
-constexpr int look_at_once = 8;  ///< numbers that a thread reads before it goes on, as each takes long to come
+constexpr int look_at_once = 8;  ///< numbers that a thread reads before it goes on, as each read takes long
 
-/// Where the columns of V of a pass are, that nobody has read before, in the order of the pass.
+/// The places of the columns of V of a pass, in the order of the pass, before anything has read them.
 struct UnseenColumns {
   struct Column {
-    const double* from;  ///< null: there is none, and the pass has zeros
-    double by;           ///< what it is multiplied by
-    int number;          ///< among those that there are
+    const double* from;  ///< the column; null: there is none, and the pass has zeros
+    double by;           ///< multiplier of the column
+    int number;          ///< number among the columns that there are
   } of[block_columns::most_columns];
 };
 
-/// out (rows x columns of the pass) <- columns of V (m rows), each times its number, in the scalar of `out`, which they
-/// may lie in; continued by zeros. Finds the largest magnitude in pieces of them, and the sums of their squares, each
-/// in one order.
+/// Copies the columns of V (m rows), each times its multiplier, to `out` (rows x columns of the pass), in the scalar of
+/// `out`, continued by zeros. The columns may be stored in `out`. Finds the largest magnitude and the sum of squares of
+/// each piece of a column, in a fixed order.
 ///   Grid     pieces of a column by columns of the pass
-///   Shared   what each warp has seen
+///   Shared   the findings of each warp
 template <class A>
 __global__ void __launch_bounds__(look_threads)
     take_columns(const UnseenColumns V, index_t m, A* out, index_t rows,

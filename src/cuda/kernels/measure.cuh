@@ -2,18 +2,18 @@
 
 #include "base/types.h"
 
-/// Plain kernels: products, by which results are judged too, and a move of the triangle, to measure modifications by.
+/// Plain kernels: products, by which results are also judged, and a copy of the triangle, to measure modifications by.
 /// Matrices are column-major, in device memory, R upper.
 namespace gpucholmod::cuda {
 
 constexpr int sweep_threads = 256, sweep_vectors = 4, product_threads = 128;
-/// Terms that are summed up by themselves: what is measured is a few units of rounding.
+/// The number of terms that are summed up by themselves, as the errors to be measured are a few units of rounding.
 constexpr int product_part = 64;
 
-/// out <- R, both n x n with columns aligned to 16 bytes. Below the diagonal nothing is read or written.
+/// Copies R to `out`, both n x n with columns aligned to 16 bytes. Below the diagonal nothing is read or written.
 ///   Grid     a block of 256 threads per column, the longest first
 ///   Memory   16 bytes a thread at a time, four of them under way, not kept in the caches; the words at the diagonal
-///            that do not fill 16 bytes, one by one
+///            that do not fill 16 bytes are copied one by one
 template <class T>
 __global__ void __launch_bounds__(sweep_threads) sweep_triangle(MatrixView<const T> R, MatrixView<T> out) {
   constexpr index_t words = 16 / sizeof(T);
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(sweep_threads) sweep_triangle(MatrixView<const
   if (i <= j) to[i] = from[i];
 }
 
-/// Z (n x m) <- R X, in double whatever R is stored in; X n x m, columns without gaps.
+/// Computes Z <- R X, in double whatever R is stored in; X and Z are n x m, columns without gaps.
 ///   Grid     (n / 128, m), rounded up: a thread per row, so that a warp reads along a column of R
 template <class T>
 __global__ void __launch_bounds__(product_threads) multiply_upper(MatrixView<const T> R, const double* X, double* Z) {
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(product_threads) multiply_upper(MatrixView<con
   Z[i + index_t(blockIdx.y) * n] = sum;
 }
 
-/// Y (n x m) <- R'Z, likewise.
+/// Computes Y <- R'Z, in double whatever R is stored in; Z and Y are n x m, columns without gaps.
 ///   Grid     (n, m): a warp per column of R
 template <class T>
 __global__ void __launch_bounds__(32) multiply_upper_transposed(MatrixView<const T> R, const double* Z, double* Y) {

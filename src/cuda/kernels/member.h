@@ -5,23 +5,23 @@
 #include "base/host_device.h"
 #include "base/types.h"
 
-/// A member of a batch: the work of a team of threads. Written once, over a class Team: MemberTeam (batch.cuh) is the
-/// real thing, HostTeam (tests/core/host_team.h) runs the threads one after the other. Here is what a modification
-/// (member_modify.h) is made of.
+/// The work of a team of threads on one member of a batch. The code is written once, over a class Team: MemberTeam
+/// (batch.cuh) runs on the device, HostTeam (tests/core/host_team.h) runs the threads one after the other. This header
+/// holds the parts of a modification (member_modify.h).
 ///
-/// The triangle lies packed by rows: R(i, j) at row_of(n, i) + j. Every row is read once and written once for up to K
-/// columns of V, which stay in the registers, V(j, .) with the thread that has column j. Row i takes one reflection for
-/// the columns that are added, and then a hyperbolic one for those that are taken away, v = V(i, .) of the one sign:
+/// The triangle is packed by rows: R(i, j) is at row_of(n, i) + j. Every row is read once and written once for up to K
+/// columns of V. These columns stay in registers; the thread of column j has V(j, .). Row i takes one reflection for
+/// the added columns, and then a hyperbolic one for the removed columns; v is V(i, .) of the columns of one sign:
 ///
 ///   d^2 = r_ii^2 +- v'v      r~_j = (r_ii r_j +- v'V(j, .)) / d      V(j, .) <- V(j, .) - v (r_j + r~_j) / (r_ii + d)
 ///
-/// the latter in the mixed form, from the new r.
+/// The hyperbolic reflection has the mixed form: V(j, .) is computed from the new r~_j.
 /// Reference: inst/design/batches.md; inst/design/block-householder.md for one row.
 namespace gpucholmod::cuda {
 
-constexpr double least_double = 0x1p-1022;  ///< that has all its digits
+constexpr double least_double = 0x1p-1022;  ///< the least double that has all its digits
 
-/// Numbers in memory; what is computed with them is in double.
+/// A pointer to numbers of type T in memory. Arithmetic with these numbers is in double.
 template <class T>
 struct Numbers {
   T* at;
@@ -39,62 +39,65 @@ struct Numbers {
 
 constexpr int WARP = 32;
 
-/// R(i, j) of a packed triangle of order n is at row_of(n, i) + j.
+/// Returns the place from which the columns of row i are counted: R(i, j) of a packed triangle of order n is at
+/// row_of(n, i) + j.
 GPUCHOLMOD_HOST_DEVICE constexpr index_t row_of(index_t n, index_t i) { return i * (2 * n - i - 1) / 2; }
 GPUCHOLMOD_HOST_DEVICE constexpr index_t words_of(index_t n) { return n * (n + 1) / 2; }
 
-/// What numbers of a member are multiplied by on their way in and out, and out of the last pass.
+/// The multipliers of a member's numbers: `in` when a pass reads them, `out` when it writes them, `last` when the last
+/// pass does.
 struct Factors {
   double in, out, last;
 };
 
-/// What `pivots` tells of a member after all of it has been done: that a result cannot be held, and the column.
+/// Returns the value of `pivots` for a member whose result cannot be held, as column j has an entry that is too large.
 GPUCHOLMOD_HOST_DEVICE constexpr int too_large_at(int j) { return -2 - 2 * j; }
+/// Returns the value of `pivots` for a member whose result cannot be held, as the diagonal entry of column j vanishes.
 GPUCHOLMOD_HOST_DEVICE constexpr int vanished_at(int j) { return -3 - 2 * j; }
 
-/// Up to K columns of V, of every member; the factors are of scalars T. Strides are from one member to the next, 0
-/// where something is common to all.
+/// Describes a pass over all members: up to K columns of V of each. The factors are of scalars T. A stride is the
+/// distance from one member to the next, or 0 if all members share the array.
 template <class T>
 struct BatchPass {
-  index_t n;               ///< columns of R
-  index_t rows;            ///< of R: n, or less where right-hand sides are the last columns of R and rows of V
-  Numbers<T> R;            ///< packed triangles, of which only those rows are there
-  Numbers<T> out;          ///< may be R
-  Numbers<T> origin;       ///< what `out` becomes where a member fails, unless it is `out`
-  const double* V;         ///< n x k each
+  index_t n;               ///< number of columns of R
+  index_t rows;            ///< rows of R: n, or less if right-hand sides are the last columns of R and rows of V
+  Numbers<T> R;            ///< packed triangles, of which only the first `rows` rows exist
+  Numbers<T> out;          ///< modified triangles; may be R
+  Numbers<T> origin;       ///< triangles that are copied to `out` if a member fails, unless `origin` is `out`
+  const double* V;         ///< columns, n x k for each member
   index_t V_stride;
-  const int* order;        ///< the columns of V as they are taken, added ones first, k each; null: as they are
-  const double* by;        ///< what each of these is multiplied by; null where `order` is
-  const int* added;        ///< how many are added
+  const int* order;        ///< columns of V in the order of work, added ones first, k for each member; null: as stored
+  const double* by;        ///< multipliers of the columns in that order; null if `order` is null
+  const int* added;        ///< number of added columns of each member
   index_t order_stride, added_stride;
-  const Factors* factors;  ///< null: 1
-  int first, columns;      ///< in that order, of this pass
-  bool last;               ///< no pass comes behind this one
-  bool may_overflow;       ///< results may be too large for T
-  double* rest;            ///< what is left of V in rows from `rows` on, k x n - rows each, in the order of columns
-  index_t k;               ///< columns of V, of all passes
-  int* pivots;             ///< of the members: below zero where none has failed; on exit the first row that does
-  const int* needs_care;   ///< null, or: where this is not 0, nothing is done
-  int* any;                ///< null, or: becomes 1 where `pivots` tells of a failure
+  const Factors* factors;  ///< multipliers of each member; null: all are 1
+  int first, columns;      ///< first column of this pass in that order, and number of columns of this pass
+  bool last;               ///< True if no pass follows this one
+  bool may_overflow;       ///< True if results may be too large for T
+  double* rest;            ///< V left in rows from `rows` on, k x (n - rows) for each member, in the order of columns
+  index_t k;               ///< number of columns of V, of all passes
+  int* pivots;             ///< pivot of each member: below zero if no row has failed; on exit the first row that fails
+  const int* needs_care;   ///< null, or a flag: the pass does nothing if the flag is not 0
+  int* any;                ///< null, or a flag that becomes 1 if `pivots` records a failure
 };
 
-/// One step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j).
+/// The coefficients of one step of a row: r~_j = inverse (before r_j + sign v'V(j, .)), V(j, .) -= v beta (r_j + r~_j).
 struct alignas(16) Step {
   double before, inverse, beta, sign;
 };
 
-/// What all threads need of row i.
+/// The part of row i that all threads read.
 template <int K>
 struct alignas(16) PublishedRow {
-  double v[2][K];  ///< V(i, .) times `up`; of one sign each, zeros for the other, the second only where there are both
-  double r, up;    ///< r_ii times `up`, so that squares do not vanish
+  double v[2][K];  ///< V(i, .) times `up`: for each sign, zeros in columns of the other; v[1] only if there are both
+  double r, up;    ///< r_ii times `up`, and a multiplier that keeps squares from vanishing
 };
 
-/// Columns of a pass by their sign.
+/// Describes the signs of the columns of a pass.
 struct Signs {
   int added;
   bool both;
-  double first;  ///< what the first step does; the second takes away
+  double first;  ///< sign of the first step; the second step has -1
   GPUCHOLMOD_HOST_DEVICE Signs(int added, int columns)
       : added(added), both(added > 0 && added < columns), first(added > 0 ? 1 : -1) {}
 };
@@ -103,7 +106,7 @@ template <int K>
 struct ColumnOfV {
   double q[K];
 };
-/// x'y, in four chains at most.
+/// Returns x'y, summed up in at most four chains.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>& y) {
   constexpr int chains = K < 4 ? K : 4;
@@ -116,8 +119,8 @@ GPUCHOLMOD_HOST_DEVICE double product(const ColumnOfV<K>& x, const ColumnOfV<K>&
 constexpr double tiny = 0x1p-300, up_from_tiny = 0x1p600;
 
 /// Multiplies r_ii and V(i, .) by `up` if all of them are tiny, so that their squares do not vanish. Makes the row fail
-/// if r_ii has lost digits when the member was scaled, and if a column is taken away beside which the squares of r_ii
-/// and of the added columns vanish: the square of the new r_ii is negative then.
+/// if r_ii lost digits when the member was scaled. Also makes the row fail if the squares of r_ii and of the added
+/// columns vanish beside those of the removed columns: the square of the new r_ii is negative then.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE_CALL void lift(PublishedRow<K>& row, bool both) {
   double largest = row.r, taken = 0;
@@ -131,7 +134,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void lift(PublishedRow<K>& row, bool both) {
   for (int q = 0; q < K && both; ++q) row.v[1][q] *= row.up;
 }
 
-/// Writes r_ii and V(i, .), as the thread that has column i.
+/// Writes r_ii and V(i, .) to `row`. The thread that has column i calls this function.
 template <int K>
 GPUCHOLMOD_HOST_DEVICE void publish_row(PublishedRow<K>& row, double r, const ColumnOfV<K>& v, const Signs& signs) {
   row.r = r;
@@ -147,19 +150,19 @@ GPUCHOLMOD_HOST_DEVICE void publish_row(PublishedRow<K>& row, double r, const Co
   if (r <= tiny) lift<K>(row, signs.both);
 }
 
-/// Finds the step from r_ii, `before`, which becomes the new one, with v'v. Returns false if the row fails. It has no
-/// branches, so that other work can be done while roots are on their way.
+/// Computes the step from r_ii (`before`) and v'v (`square`), and sets `before` to the new r_ii. Returns false if the
+/// row fails. The function has no branches, so that other work can be done while roots are being computed.
 template <class Team>
 GPUCHOLMOD_HOST_DEVICE bool find_step(double& before, double square, double sign, Step& step) {
-  const double squared = fma(sign, square, Team::rounded_square(before));  // exactly zero where it should be
+  const double squared = fma(sign, square, Team::rounded_square(before));  // exactly zero if both round to the same
   const double inverse = Team::reciprocal_root(squared), d = squared * inverse, beta = Team::reciprocal(before + d);
-  const bool nothing = square == 0;  // to the bit
+  const bool nothing = square == 0;  // then the row stays as it is, to the bit
   step = {nothing ? 1 : before, nothing ? 1 : inverse, nothing ? 0 : beta, nothing ? 0 : sign};
   before = nothing ? before : d;
   return nothing || squared > 0;
 }
 
-/// What a step makes of R(i, j), returned, and of V(j, .); uv: u'v.
+/// Takes a step on R(i, j), given as r, and on V(j, .), given as v; uv is u'v. Returns the new R(i, j).
 template <int K>
 GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const Step& step, double r,
                                         ColumnOfV<K>& v) {
@@ -168,7 +171,7 @@ GPUCHOLMOD_HOST_DEVICE double take_step(const ColumnOfV<K>& u, double uv, const 
   return made;
 }
 
-/// What all threads know of their member.
+/// The data of a member that all of its threads hold.
 template <class T>
 struct MemberPass {
   int n, rows;
@@ -187,7 +190,7 @@ struct MemberPass {
         signs(pass.added[member * pass.added_stride] - pass.first, pass.columns) {}
 };
 
-/// V(j, .) of a pass; all loads are under way before the first is used.
+/// Loads V(j, .) of a pass. All loads are under way before the first number is used.
 template <int K, class T>
 GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass<T>& pass, index_t member, double in, int j, ColumnOfV<K>& V) {
   const double* const from = pass.V + member * pass.V_stride + j;
@@ -204,14 +207,15 @@ GPUCHOLMOD_HOST_DEVICE void load_V(const BatchPass<T>& pass, index_t member, dou
   GPUCHOLMOD_UNROLL for (int q = 0; q < K; ++q) V.q[q] *= q < columns ? pass.by[at + q] * in : 0;
 }
 
-/// Tells what has become of a member.
+/// Records `what` as the pivot of a member, and sets `any`.
 template <class T>
 GPUCHOLMOD_HOST_DEVICE void tell(const BatchPass<T>& pass, index_t member, int what) {
   pass.pivots[member] = what;
   if (pass.any) *pass.any = 1;
 }
 
-/// After the last row: where one has failed, the member is put back; otherwise column j is looked at.
+/// Finishes a member after its last row. If row `failed` has failed, restores the member and records the pivot.
+/// Otherwise checks columns j, j + threads, ... for entries that cannot be held.
 template <class T>
 GPUCHOLMOD_HOST_DEVICE void finish_member(const BatchPass<T>& pass, index_t member, const MemberPass<T>& own,
                                           int failed, int j, int threads) {

@@ -4,38 +4,38 @@
 
 /// A pass over one member by a team of L threads, each of which has up to SLOTS columns: j, j + L, ...
 ///
-/// Small members have a few threads of a warp, so that even their short rows keep most of them busy; large ones have
-/// several warps. What takes time in a row is one chain: V(i, .) and r_ii go through shared memory to all threads, each
-/// of which finds the roots itself, and takes the row in its columns. There is one barrier in a row, which is that of a
-/// warp if L <= WARP. R is copied to shared memory rows_ahead rows before it is needed, and each thread waits only for
-/// copies of its own.
+/// A small member has a few threads of a warp, so that even its short rows keep most of these threads busy. A large
+/// member has several warps. One chain takes most of the time of a row: one thread passes V(i, .) and r_ii through
+/// shared memory to all threads; each thread then computes the roots itself, and modifies the row in its own columns.
+/// There is one barrier in a row, a warp's barrier if L <= WARP. R is copied to shared memory rows_ahead rows before it
+/// is needed, and each thread waits only for its own copies.
 namespace gpucholmod::cuda {
 
-constexpr int SLOTS = 4;       ///< columns of a thread
-constexpr int rows_ahead = 4;  ///< rows of R on their way to shared memory
+constexpr int SLOTS = 4;       ///< largest number of columns of a thread
+constexpr int rows_ahead = 4;  ///< number of rows of R on their way to shared memory
 
-/// The threads of a member of order n: 4, 8, ... 256.
+/// Returns the number of threads of a member of order n: 4, 8, ... 256.
 inline int threads_of_member(index_t n) {
   int threads = SLOTS;
   while (threads * SLOTS < n) threads *= 2;
   return threads;
 }
 
-/// Is shared by the threads of a member.
+/// Holds the shared memory of the threads of a member.
 template <class T, int K, int L>
 struct ModifyRoom {
   PublishedRow<K> rows[2];
   T ahead[rows_ahead][SLOTS * L];  ///< R(i, j) at (i % rows_ahead, j)
 };
 
-/// Holds the columns of a thread from the slot on that has the diagonal of row i.
+/// Holds the columns of a thread, from the slot that has the diagonal of row i on.
 template <class T, int K>
 struct ColumnsOfThread {
   ColumnOfV<K> V[SLOTS];
   int j;            ///< the column in the first slot
   Numbers<T> next;  ///< R(i + rows_ahead, j)
   Numbers<T> out;   ///< out(i, j)
-  T* ahead;         ///< column j of the room
+  T* ahead;         ///< column j of ModifyRoom::ahead
 };
 
 template <class Team, class T, int K, int L>
@@ -81,7 +81,8 @@ class ModifyMember {
     Team::end_copies();
   }
 
-  /// Takes rows i, i + 1, ..., of which only the last `slots` slots have entries. Returns the first that fails, or -1.
+  /// Modifies rows i, i + 1, ..., of which only the last `slots` slots have entries. Returns the first row that fails,
+  /// or -1.
   template <int slots>
   GPUCHOLMOD_HOST_DEVICE int take_rows(int i, const BatchPass<T>& pass, index_t member) {
     if (own_.n - i > (slots - 1) * L) {
@@ -101,7 +102,7 @@ class ModifyMember {
     }
   }
 
-  /// Puts what is left of V for right-hand sides, after the last row.
+  /// Writes the remaining V of the right-hand sides to pass.rest, after the last row.
   template <int slots>
   GPUCHOLMOD_HOST_DEVICE void put_rest(const ColumnsOfThread<T, K>& mine, const BatchPass<T>& pass,
                                        index_t member) const {
@@ -123,7 +124,8 @@ class ModifyMember {
     mine.ahead += L;
   }
 
-  /// Returns false if row i fails. This is asked last, so that products do not wait for roots.
+  /// Modifies row i. Returns false if the row fails. Whether it fails is tested last, so that products do not wait for
+  /// roots.
   template <int slots>
   GPUCHOLMOD_HOST_DEVICE bool take_row(int i) {
     const int diagonal = i % L;
@@ -171,13 +173,13 @@ class ModifyMember {
   PerThread<ColumnsOfThread<T, K>> columns_;
 };
 
-/// A pass over one member of order n <= SLOTS L. If row i fails, pivots[member] <- i.
+/// Runs a pass over one member of order n <= SLOTS L. If row i fails, sets pivots[member] to i.
 template <int K, int L, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void modify_member(const Team& team, const BatchPass<T>& pass, index_t member,
                                           ModifyRoom<T, K, L>& room) {
   const MemberPass<T> own(pass, member);
   int failed = pass.pivots[member];
-  if (failed < -1) return;  // lost in an earlier pass
+  if (failed < -1) return;  // an earlier pass has lost the member
   if (failed < 0) failed = ModifyMember<Team, T, K, L>(team, own, room).run(pass, member);
   Team::wait_for_copies();
   team.sync();

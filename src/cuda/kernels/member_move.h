@@ -2,21 +2,21 @@
 
 #include "cuda/kernels/fill_triangle.h"
 
-/// Rows and columns of the members of a batch move, within a packed triangle. Written over a class Team, as member.h
-/// is.
+/// The move of a row and column of a member of a batch within its packed triangle. The code is written over a class
+/// Team, as in member.h.
 namespace gpucholmod::cuda {
 
-constexpr int most_rows = 1024;  ///< of a member
+constexpr int most_rows = 1024;  ///< largest order of a member
 
-/// What a team shares while rows of a member move or go.
+/// The shared memory of a team that moves or deletes rows of a member.
 struct ReshapeRoom {
   double sine[most_rows], cosine[most_rows];
   double norm;
   int kept[most_rows];
 };
 
-/// The rotations that take column `from` of R, which room.cosine has from row `to` on, to place `to`: of rows i and
-/// i + 1, from the bottom up. By one thread.
+/// Computes the rotations that take column `from` of R to place `to`: of rows i and i + 1, from the bottom up. On entry
+/// room.cosine has that column from row `to` on. Runs in one thread.
 GPUCHOLMOD_HOST_DEVICE void find_rotations(int from, int to, ReshapeRoom& room) {
   double norm = room.cosine[from];
   for (int i = from - 1; i >= to; --i) {
@@ -28,7 +28,7 @@ GPUCHOLMOD_HOST_DEVICE void find_rotations(int from, int to, ReshapeRoom& room) 
   room.norm = norm;
 }
 
-/// Takes column `from` to place `to` in the rows above both. By a thread for each column.
+/// Moves column `from` to place `to` in the rows above both places. Runs with a thread for each column.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void move_column(const Team& team, const Numbers<T>& R, int n, int from, int to) {
   struct Rows {
@@ -52,9 +52,9 @@ GPUCHOLMOD_HOST_DEVICE void move_column(const Team& team, const Numbers<T>& R, i
   team.sync();
 }
 
-/// Row and column `from` of a member of order `order`, in a packed triangle R of order n, become number `to` < from.
-/// Row i + 1 becomes sine R_i - cosine c, and c, what comes up from row `from`, cosine R_i + sine c. By a thread for
-/// each column: rows are read before a barrier, and written behind it, several at a time.
+/// Moves row and column `from` of a member of order `order`, in a packed triangle R of order n, to place `to` < from.
+/// Row i + 1 becomes sine R_i - cosine c. The row c that is carried up, at first row `from`, becomes cosine R_i + sine
+/// c. Runs with a thread for each column, which reads several rows before a barrier and writes them after it.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, int n, int order, int from, int to,
                                        ReshapeRoom& room) {
@@ -96,9 +96,9 @@ GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, in
   move_column(team, R, n, from, to);
 }
 
-/// The same downwards, to > from, from the top down: row i becomes sine R_i+1 - cosine c, and c, what comes down from
-/// row `from`, cosine R_i+1 + sine c. By a thread for each column: which rotation takes an entry of c into the diagonal
-/// is known only when those before have changed c.
+/// Moves row and column `from` to place `to` > from, from the top down. Row i becomes sine R_i+1 - cosine c. The row c
+/// that is carried down, at first row `from`, becomes cosine R_i+1 + sine c. Runs with a thread for each column. A
+/// rotation takes an entry of c into the diagonal, so it is known only after the rotations before it have changed c.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void shift_right(const Team& team, const Numbers<T>& R, int n, int order, int from, int to,
                                         ReshapeRoom& room) {
@@ -140,15 +140,15 @@ GPUCHOLMOD_HOST_DEVICE void shift_right(const Team& team, const Numbers<T>& R, i
   move_column(team, R, n, from, to);
 }
 
-/// Row and column `from` of a member become number `to`, which is another.
+/// Moves row and column `from` of a member to place `to`, which is another one.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void shift(const Team& team, const Numbers<T>& R, int n, int order, int from, int to,
                                   ReshapeRoom& room) {
   from > to ? shift_left(team, R, n, order, from, to, room) : shift_right(team, R, n, order, from, to, room);
 }
 
-/// Right-hand sides of a member, `rows` of each, take row `from` to place `to` by the rotations that `room` has. By a
-/// thread for each.
+/// Moves row `from` of a member's right-hand sides, each of `rows` rows, to place `to`, by the rotations in `room`.
+/// Runs with a thread for each right-hand side.
 template <class Team>
 GPUCHOLMOD_HOST_DEVICE void rotate_sides(const Team& team, double* sides, int count, int rows, int from, int to,
                                          const ReshapeRoom& room) {
@@ -168,20 +168,20 @@ GPUCHOLMOD_HOST_DEVICE void rotate_sides(const Team& team, double* sides, int co
   team.sync();
 }
 
-/// A row and column of a member that move.
+/// Describes the move of a row and column of one member.
 struct MemberMove {
   int order, from, to;
 };
 
-/// A row and column of every member that move.
+/// Describes the moves of a row and column of every member.
 template <class T>
 struct BatchMoves {
   int n;                    ///< order of the triangles
   Numbers<T> R;             ///< packed triangles
-  const MemberMove* moves;  ///< of the members
-  int sides;                ///< right-hand sides whose rows move along, 0: none
-  double* z;                ///< n x sides each
-  int* any;                 ///< becomes 1 where an entry of a diagonal is too small
+  const MemberMove* moves;  ///< move of each member
+  int sides;                ///< number of right-hand sides whose rows move along; 0: none
+  double* z;                ///< right-hand sides, n x sides for each member
+  int* any;                 ///< flag that becomes 1 if an entry of a diagonal is too small
 };
 
 template <class Team, class T>

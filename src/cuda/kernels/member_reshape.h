@@ -3,41 +3,42 @@
 #include "cuda/kernels/fill_triangle.h"
 #include "cuda/kernels/member_move.h"
 
-/// Rows and columns of the members of a batch come and go, from one packed triangle to another. Written over a class
-/// Team, as member.h is.
+/// The insertion and deletion of rows and columns of the members of a batch, from one packed triangle to another. The
+/// code is written over a class Team, as in member.h.
 namespace gpucholmod::cuda {
 
-/// A member's order, and the first of its new rows.
+/// The order of a member, and the place of its first new row.
 struct MemberRows {
   int order, at;
 };
 
-/// What is found out of a member that is to get rows.
+/// The state of the diagonal of a member that gets rows.
 enum class NewDiagonal : int { good, not_positive, vanished };
 
-/// p rows and columns that every member gets. Columns of R that come of them are found as if they came last.
+/// Describes p rows and columns that every member gets. The new columns of R are found as if they came last.
 template <class T>
 struct BatchRows {
-  int n, made_n, p;         ///< orders of the triangles that are there, and of those that are made
-  Numbers<T> R, out;        ///< packed triangles
-  const MemberRows* rows;   ///< of the members
-  const double* X;          ///< n + p x p each: the new columns of A, in the order of the new rows
-  index_t X_stride;         ///< from one member to the next, or 0
-  double* C;                ///< n x p each: the new columns of A without the new rows, then those of R
-  double* corner;           ///< p x p each: their new rows
-  const double* bounds;     ///< of the norms of each factor's columns
-  double* after;            ///< on exit: the same of the new factor
-  NewDiagonal* found;       ///< of the members
-  int* any;                 ///< becomes 1 where one is not good
-  int* needs_look;          ///< becomes 1 where a number of X is not finite, or too large for T
-  int sides;                ///< right-hand sides that get as many rows, 0: none
-  const double* z;          ///< n x sides each
-  const double* b;          ///< p x sides each: the new rows of b, whose z is R'^-1 b
-  double* rest;             ///< p x sides each: what z gets if these rows come last
-  double* made_z;           ///< n + p x sides each: the new z, of which rows up to the new order count
+  int n, made_n, p;         ///< orders of the old and the new triangles; number of new rows
+  Numbers<T> R, out;        ///< old and new packed triangles
+  const MemberRows* rows;   ///< order and new rows of each member
+  const double* X;          ///< new columns of A, (n + p) x p for each member, in the order of the new rows
+  index_t X_stride;         ///< distance from one member to the next, or 0
+  double* C;                ///< new columns of A without the new rows, then those of R; n x p for each member
+  double* corner;           ///< new rows of these columns, p x p for each member
+  const double* bounds;     ///< bound of the norms of each old factor's columns
+  double* after;            ///< bound of the norms of each new factor's columns, set on exit
+  NewDiagonal* found;       ///< state of each member
+  int* any;                 ///< flag that becomes 1 if a member is not good
+  int* needs_look;          ///< flag that becomes 1 if a number of X is not finite, or too large for T
+  int sides;                ///< number of right-hand sides, which get p rows each; 0: none
+  const double* z;          ///< right-hand sides, n x sides for each member
+  const double* b;          ///< new rows of b, p x sides for each member; z = R'^-1 b
+  double* rest;             ///< new rows of z if they come last, p x sides for each member
+  double* made_z;           ///< new z, (n + p) x sides for each member, of which rows up to the new order are used
 };
 
-/// Parts the new columns of a member, and looks at them. Rows beyond the member's order become zero.
+/// Splits the new columns of a member into C and the corner, and checks their numbers (`needs_look`). Rows beyond the
+/// member's order become zero.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void part_new_columns(const Team& team, const BatchRows<T>& of, index_t member) {
   const MemberRows own = of.rows[member];
@@ -62,8 +63,8 @@ GPUCHOLMOD_HOST_DEVICE void part_new_columns(const Team& team, const BatchRows<T
   });
 }
 
-/// Rows that right-hand sides of a member get if they come last, C being that of the factor and `corner` its own. By a
-/// team of one warp.
+/// Computes the new rows of a member's right-hand sides as if these rows came last. C has the new columns of the
+/// factor, `corner` the factor of the corner. Runs in a team of one warp.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void extend_sides(const Team& team, const BatchRows<T>& of, index_t member) {
   const double *const C = of.C + member * of.n * of.p, *const corner = of.corner + member * of.p * of.p;
@@ -89,7 +90,8 @@ GPUCHOLMOD_HOST_DEVICE void extend_sides(const Team& team, const BatchRows<T>& o
   }
 }
 
-/// The corner of a member, C being R'^-1 of what it was, becomes its Cholesky factor. By a team of one warp.
+/// Replaces the corner of a member by the Cholesky factor of the corner less C'C; C has been multiplied by R'^-1.
+/// Records the state of the member. Runs in a team of one warp.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void factorise_corner(const Team& team, const BatchRows<T>& of, index_t member) {
   const double* const C = of.C + member * of.n * of.p;
@@ -128,7 +130,8 @@ GPUCHOLMOD_HOST_DEVICE void factorise_corner(const Team& team, const BatchRows<T
   });
 }
 
-/// The rows of a member, its new ones at the end; those of the identity beyond. One that is not good stays as it is.
+/// Writes the rows of a member with the new rows at the end, and rows of the identity beyond. A member that is not good
+/// keeps its old rows.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void append_rows(const Team& team, const BatchRows<T>& of, index_t member) {
   const int order = of.rows[member].order, made = of.found[member] == NewDiagonal::good ? order + of.p : order;
@@ -147,7 +150,7 @@ GPUCHOLMOD_HOST_DEVICE void append_rows(const Team& team, const BatchRows<T>& of
   });
 }
 
-/// The new rows of a member, which append_rows() has put at its end, go to their places.
+/// Moves the new rows of a member, which append_rows() has put at the end, to their places.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void place_rows(const Team& team, const BatchRows<T>& of, index_t member, ReshapeRoom& room) {
   const MemberRows own = of.rows[member];
@@ -168,18 +171,18 @@ GPUCHOLMOD_HOST_DEVICE void place_rows(const Team& team, const BatchRows<T>& of,
   });
 }
 
-/// p rows and columns that every member loses.
+/// Describes p rows and columns that every member loses.
 template <class T>
 struct BatchRowsGone {
-  int n, p;              ///< order of the triangles that are there; those that are made have n - p
-  Numbers<T> R, out;     ///< packed triangles
-  const int* orders;     ///< of the members
-  const int* gone;       ///< p each, ascending
-  index_t gone_stride;   ///< from one member to the next, or 0
-  double* V;             ///< n - p x p each: what was in the rows
+  int n, p;              ///< order of the old triangles, and number of deleted rows; the new triangles have order n - p
+  Numbers<T> R, out;     ///< old and new packed triangles
+  const int* orders;     ///< old order of each member
+  const int* gone;       ///< deleted rows, p for each member, ascending
+  index_t gone_stride;   ///< distance from one member to the next, or 0
+  double* V;             ///< contents of the deleted rows, (n - p) x p for each member
 };
 
-/// The rows of a member without those that go, and V, which is to be added.
+/// Writes the rows of a member without the deleted ones to `out`, and V, whose columns are to be added to the member.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void remove_rows(const Team& team, const BatchRowsGone<T>& of, index_t member,
                                         ReshapeRoom& room) {

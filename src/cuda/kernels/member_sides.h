@@ -2,31 +2,31 @@
 
 #include "cuda/kernels/fill_triangle.h"
 
-/// Right-hand sides that come along with a member of a batch: they become its last columns, below which there are no
-/// rows, and rows of V. Written once, as member.h is.
+/// The right-hand sides that come along with a member of a batch. They become the last columns of the member, below
+/// which there are no rows; Y' becomes further rows of V. The code is written over a class Team, as in member.h.
 namespace gpucholmod::cuda {
 
-/// Members of order n and m right-hand sides of each; n + m columns together are "wide".
+/// Describes members of order n with m right-hand sides each. A "wide" member has all n + m columns.
 template <class T>
 struct BatchWide {
   index_t n, m, k;
   const T* R;        ///< packed triangles of order n
   T* wide;           ///< packed triangles of order n + m, of which the first n rows are used
   T* out;            ///< packed triangles of order n
-  const double* V;   ///< n x k each
-  index_t V_stride;  ///< from one member to the next, or 0
-  const double* Y;   ///< k x m each
-  double* wide_V;    ///< n + m x k each
-  double* z;         ///< n x m each
-  const int* shift;  ///< m each: a right-hand side and its part of Y are multiplied by 2^shift while wide; null: 0
-  const int* told;   ///< what `pivots` of a BatchPass tells
+  const double* V;   ///< columns, n x k for each member
+  index_t V_stride;  ///< distance from one member to the next, or 0
+  const double* Y;   ///< rows that belong to the right-hand sides, k x m for each member
+  double* wide_V;    ///< columns of the wide members, (n + m) x k for each member
+  double* z;         ///< right-hand sides, n x m for each member
+  const int* shift;  ///< exponents, m a member: a column of z and its part of Y are times 2^shift while wide; null: 0
+  const int* told;   ///< `pivots` of the BatchPass
 
   GPUCHOLMOD_HOST_DEVICE int shift_of(index_t member, index_t side) const {
     return shift ? shift[member * m + side] : 0;
   }
 };
 
-/// wide <- [R z], wide_V <- [V; Y'].
+/// Computes wide <- [R z] and wide_V <- [V; Y'].
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void widen_member(const Team& team, const BatchWide<T>& of, index_t member) {
   const int n = int(of.n), all = int(of.n + of.m);
@@ -44,7 +44,8 @@ GPUCHOLMOD_HOST_DEVICE void widen_member(const Team& team, const BatchWide<T>& o
   });
 }
 
-/// out, z <- what has come of R and z; R, and z stays, where the member has failed.
+/// Copies the modified R and z from the wide member to `out` and z. If the member has failed, copies the old R to `out`
+/// and leaves z as it is.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void narrow_member(const Team& team, const BatchWide<T>& of, index_t member) {
   const int n = int(of.n), all = int(of.n + of.m);

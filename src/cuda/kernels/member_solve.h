@@ -2,36 +2,38 @@
 
 #include "cuda/kernels/member.h"
 
-/// Triangular systems of the members of a batch, by a team of warps for each member.
+/// The solution of triangular systems with the members of a batch, by a team of W warps for each member.
 ///
-/// Right-hand sides B stay in shared memory. R is taken in tiles of 32 x 32; blocks are counted in the direction of the
-/// substitution. Block t of B belongs to warp t % W, which solves with its diagonal tile and applies all others to it:
+/// The right-hand sides B stay in shared memory. R is read in tiles of 32 x 32. Blocks are counted in the direction of
+/// the substitution. Block t of B belongs to warp t % W. This warp solves with the diagonal tile of block t, and
+/// applies all other tiles to block t of B:
 ///
 ///            s     t > s
 ///         [ R_ss   R_st  . ]      x_s = R_ss'^-1 b_s           the warp of s, in registers
 ///         [        R_tt  . ]      a barrier, or none if W = 1
 ///         [              . ]      b_t <- b_t - R_st' x_s       the warp of each t
 ///
-/// and with R_ts instead of R_st' on the way back. A warp copies what it takes next while it waits for others. A number
-/// of B changes in the order of s alone: its bits depend neither on W nor on the right-hand sides beside it.
+/// Back substitution has R_ts in place of R_st'. A warp copies its next tile while it waits for other warps. A number
+/// of B changes in the order of s alone, so its bits depend neither on W nor on the other right-hand sides.
 ///
-/// The threads of a warp are H groups. H columns of a tile (rows, on the way back) and H right-hand sides are a
-/// thread's own, so that it loads 2 H numbers for H^2 products.
+/// The threads of a warp form H groups. A thread owns H columns of a tile (rows, in back substitution) and H right-hand
+/// sides, so that it loads 2 H numbers for H^2 products.
 /// Reference: inst/design/batches.md, "Solving".
 namespace gpucholmod::cuda {
 
-/// Packed rows of a triangle of order `capacity`, of which the first n rows and columns count.
+/// A triangle of order `capacity`, packed by rows, of which the first n rows and columns are used.
 template <class T>
 struct PackedFactor {
   const T* R;
   int n, capacity;
 
   GPUCHOLMOD_HOST_DEVICE int blocks() const { return (n + WARP - 1) / WARP; }
-  /// Returns the rows of a block that count.
+  /// Returns the number of rows of a block that are among the first n.
   GPUCHOLMOD_HOST_DEVICE int rows_of(int block) const { return n - block * WARP < WARP ? n - block * WARP : WARP; }
 };
 
-/// m right-hand sides of every member, n x m each, of which those from `first` to `last` are solved for.
+/// Describes a solve with all members: every member has m right-hand sides (n x m), of which columns [first, last) are
+/// solved for.
 template <class T>
 struct BatchSolve {
   index_t n, capacity, m, first, last;
@@ -41,16 +43,18 @@ struct BatchSolve {
   GPUCHOLMOD_HOST_DEVICE PackedFactor<T> factor(index_t member) const {
     return {R.at + member * words_of(capacity), int(n), int(capacity)};
   }
-  /// Returns B of a member from column q on.
+  /// Returns B of a member, from column q on.
   GPUCHOLMOD_HOST_DEVICE double* sides(index_t member, index_t q) const { return B + (member * m + q) * n; }
 };
 
-/// A tile off the diagonal is copied in halves, of 16 rows, or, back, 16 columns; the distance between their rows in
-/// shared memory leaves banks free of conflicts. A diagonal tile is a packed triangle of order 32.
+/// The rows of half a tile, and the words of shared memory for a tile. A tile off the diagonal is copied in halves of
+/// 16 rows, or, in back substitution, of 16 columns. The distance between the rows in shared memory avoids bank
+/// conflicts. A diagonal tile is a packed triangle of order 32.
 constexpr int HALF = WARP / 2, tile_words = WARP * (HALF + 1);
 static_assert(HALF * (WARP + 1) <= tile_words && words_of(WARP) <= tile_words);
 
-/// Returns the doubles from one right-hand side in shared memory to the next: H of them are in different banks.
+/// Returns the distance, in doubles, from one right-hand side in shared memory to the next. With this distance H
+/// right-hand sides are in different banks.
 GPUCHOLMOD_HOST_DEVICE constexpr index_t side_stride(index_t n) { return (n + WARP - 1) / WARP * WARP + 4; }
 
 /// Returns the bytes of shared memory of a team that solves for K right-hand sides at a time: a multiple of 16.
@@ -59,7 +63,7 @@ GPUCHOLMOD_HOST_DEVICE constexpr index_t solve_bytes(index_t n, int K, int warps
   return index_t(sizeof(double)) * K * side_stride(n) + index_t(sizeof(T)) * warps * tile_words;
 }
 
-/// Shared memory of a team.
+/// The shared memory of a team.
 template <class T>
 struct SolveRoom {
   double* sB;  ///< right-hand sides, zeros beyond row n
@@ -72,7 +76,8 @@ struct SolveRoom {
         stride(int(side_stride(n))) {}
 };
 
-/// Starts to copy `columns` right-hand sides of n numbers to shared memory; zeros for the others of K, and beyond n.
+/// Starts to copy `columns` right-hand sides of n numbers to shared memory. Writes zeros beyond row n and for the rest
+/// of the K right-hand sides.
 template <int K, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void start_sides(const Team& team, const double* B, int n, int columns,
                                         const SolveRoom<T>& room) {
@@ -86,7 +91,7 @@ GPUCHOLMOD_HOST_DEVICE void start_sides(const Team& team, const double* B, int n
   });
 }
 
-/// Copies the solutions back.
+/// Copies `columns` solutions of n numbers from shared memory to B.
 template <int K, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void store_sides(const Team& team, const SolveRoom<T>& room, int n, int columns, double* B) {
   team.threads([&](int thread) {
@@ -96,11 +101,11 @@ GPUCHOLMOD_HOST_DEVICE void store_sides(const Team& team, const SolveRoom<T>& ro
   });
 }
 
-/// One substitution: B <- R'^-1 B, or, back, R^-1 B, of H^2 right-hand sides in shared memory. Copies to it may still
-/// be under way. The team is to sync() before a thread reads solutions.
+/// Runs one substitution for H^2 right-hand sides in shared memory: B <- R'^-1 B, or B <- R^-1 B if `back`. Copies of B
+/// to shared memory may still be under way. The team must sync() before a thread reads solutions.
 template <int H, bool back, class Team, class T>
 class Substitution {
-  static constexpr int G = WARP / H;  ///< threads of a group
+  static constexpr int G = WARP / H;  ///< number of threads of a group
 
  public:
   GPUCHOLMOD_HOST_DEVICE Substitution(const Team& team, const PackedFactor<T>& R, const SolveRoom<T>& room)
@@ -129,17 +134,17 @@ class Substitution {
   }
 
  private:
-  /// The half of a tile that a warp takes next: of block s, which is found, and block t, which changes.
+  /// The tile, or half of one, that a warp takes next: block s is solved for, block t changes.
   struct Next {
     int s, t, half;
   };
   template <class S>
   using PerThread = typename Team::template PerThread<S>;
-  /// A thread's own rows of B, g + G c, and right-hand sides, H q + h.
+  /// The entries of B that a thread owns: rows g + G c, g = lane % G, of right-hand sides H q + h, h = lane / G.
   struct Own {
     double b[H][H];
   };
-  /// 1 / R(j, j) of these rows.
+  /// The reciprocals 1 / R(j, j) of the rows that a thread owns.
   struct Inverses {
     double of[H];
   };
@@ -149,7 +154,7 @@ class Substitution {
   GPUCHOLMOD_HOST_DEVICE static int in_triangle(int i, int j) { return i * (2 * WARP - 1 - i) / 2 + j; }
   GPUCHOLMOD_HOST_DEVICE T* tile(int w) const { return room_.sTiles + w * tile_words; }
 
-  /// Goes to what warp w takes next, and starts to copy it to where the last was.
+  /// Finds the next tile, or half of one, of warp w, and starts to copy it to the place of the previous one.
   GPUCHOLMOD_HOST_DEVICE void advance(int w) {
     Next& next = next_[w];
     next.half = next.s != next.t && next.half == 0;
@@ -171,7 +176,7 @@ class Substitution {
                     tile(w));
   }
 
-  /// The diagonal tile from `first` on, packed as a triangle of order 32.
+  /// Starts to copy the diagonal tile that begins at row `first`, packed as a triangle of order 32.
   GPUCHOLMOD_HOST_DEVICE void start_triangle(int first, T* sTile) const {
     team_.lanes([&](int lane) {
       const int j = first + lane;
@@ -186,7 +191,8 @@ class Substitution {
     });
   }
 
-  /// The half from row `first` and `column` on: 16 x 32, or, back, 32 x 16; zeros beyond column n.
+  /// Starts to copy the half of a tile that begins at row `first` and `column`: 16 x 32, or 32 x 16 if `back`. Writes
+  /// zeros beyond column n.
   GPUCHOLMOD_HOST_DEVICE void start_half(int first, int column, T* sTile) const {
     constexpr int width = back ? HALF : WARP, at_once = WARP / width;
     team_.lanes([&](int lane) {
@@ -203,7 +209,7 @@ class Substitution {
     });
   }
 
-  /// Rows of B are found one after the other; R_ss is in the triangle.
+  /// Solves with the diagonal tile R_ss, packed in sTile, for `rows` rows of B, one after the other.
   GPUCHOLMOD_HOST_DEVICE void solve_diagonal(const T* sTile, int rows, double* sB) const {
     PerThread<Own> own;
     PerThread<Inverses> inverse;
@@ -226,7 +232,8 @@ class Substitution {
     });
   }
 
-  /// Row g + G c of X goes from the threads that have it to those of their groups, which take it off the rows behind.
+  /// Sends row g + G c of X from the threads that own it to all threads of their groups, which subtract its multiples
+  /// from their rows that are still to be found.
   GPUCHOLMOD_HOST_DEVICE void find_row(const T* sTile, int g, int c, PerThread<Inverses>& inverse,
                                        PerThread<Own>& own) const {
     const int i = g + G * c;
@@ -245,7 +252,8 @@ class Substitution {
     });
   }
 
-  /// B of block t <- itself - R_st' X, or R_ts X, by warp w, whose copy of the first half is under way.
+  /// Computes b_t <- b_t - R_st' x_s, or b_t - R_ts x_s if `back`, by warp w. The copy of the first half of the tile is
+  /// under way.
   GPUCHOLMOD_HOST_DEVICE void apply(int w, const double* sX, int t) {
     double* const sB = room_.sB + t * WARP;
     PerThread<Own> own;
@@ -259,7 +267,7 @@ class Substitution {
     team_.lanes([&](int lane) { store(own[lane], lane, R_.rows_of(t), sB); });
   }
 
-  /// A thread's share of one half.
+  /// Subtracts a thread's share of the product with one half of a tile.
   GPUCHOLMOD_HOST_DEVICE void subtract_product(const T* sTile, const double* sX, int lane, Own& own) const {
     constexpr int by_found = back ? 1 : WARP + 1, by_own = back ? HALF + 1 : 1;
     const T* const at = sTile + lane % G * by_own;
@@ -294,12 +302,13 @@ class Substitution {
   PerThread<Next> next_;
 };
 
-/// B <- R'^-1 B of H^2 right-hand sides in shared memory, and back R^-1 B; sync() has been done after it.
+/// Computes B <- R'^-1 B for H^2 right-hand sides in shared memory. Ends with sync().
 template <int H, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void substitute_forward(const Team& team, const PackedFactor<T>& R, const SolveRoom<T>& room) {
   Substitution<H, false, Team, T>(team, R, room).run();
   team.sync();
 }
+/// Computes B <- R^-1 B for H^2 right-hand sides in shared memory. Ends with sync().
 template <int H, class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void substitute_back(const Team& team, const PackedFactor<T>& R, const SolveRoom<T>& room) {
   Substitution<H, true, Team, T>(team, R, room).run();

@@ -4,7 +4,7 @@
 
 namespace gpucholmod::cuda {
 
-/// The threads of a block on the device: each runs a phase for itself, then all meet at a barrier.
+/// Runs a phase in each thread of a thread block on the device, then a barrier for all threads.
 template <class T, int E>
 class PanelThreads {
  public:
@@ -19,7 +19,7 @@ class PanelThreads {
   T rV_[E];
 };
 
-/// Apply the rotations of a row block to a panel of R and to the rows of V that belong to its columns.
+/// Applies the rotations of a row block to a panel of R and to the rows of V that belong to its columns.
 ///
 ///   Grid      one block per blockDim.x columns; blockDim.x a multiple of 32, at most 256
 ///   Shared    paper::shared_bytes<T>(blockDim.x, E), dynamic; at most 47 KB

@@ -3,16 +3,17 @@
 #include "base/types.h"
 #include "block_columns/turns.h"
 
-/// Kernels for a factor in the caller's memory, of which parts lie apart (cuda/parts_apart.cuh).
+/// Kernels for a factor in the caller's memory, some parts of which lie apart (cuda/parts_apart.cuh).
 namespace gpucholmod::cuda {
 
-/// Threads of a block, and numbers that each of them copies: all are read before the first is written, as each takes
-/// long to come.
+/// The number of threads of a thread block, and of the numbers that each thread copies. A thread reads all its numbers
+/// before it writes the first, as each read takes long.
 constexpr int part_threads = 256, part_numbers = 4, part_words = part_threads * part_numbers;
-/// Blocks of threads for a diagonal block, and columns of it for each.
+/// The number of columns of a diagonal block that a thread block copies, and of thread blocks for a diagonal block.
 constexpr int part_columns = part_words / block_columns::NB, part_pieces = block_columns::NB / part_columns;
 
-/// Where the parts of a factor are that lie apart, which has so many rows with what continues it. See SegmentFactor.
+/// The places of the parts of a factor that lie apart. `padded` is the number of rows of the factor and the identity
+/// that continues it. See SegmentFactor.
 template <class T>
 struct Parts {
   T* diagonal;
@@ -22,16 +23,16 @@ struct Parts {
 
   GPUCHOLMOD_HOST_DEVICE index_t of_diagonal() const { return padded / block_columns::NB * part_pieces; }
   GPUCHOLMOD_HOST_DEVICE index_t of_column() const { return (padded + part_words - 1) / part_words; }
-  /// Returns the number of blocks of threads that copy them: first those for diagonal blocks.
+  /// Returns the number of thread blocks that copy the parts. Those for diagonal blocks come first.
   GPUCHOLMOD_HOST_DEVICE index_t pieces() const {
     return of_diagonal() + (last ? block_columns::STRIP * of_column() : 0);
   }
 
   struct Number {
-    T* at;  ///< null: there is none
+    T* at;  ///< the number; null: the thread has none
     index_t row, column;
   };
-  /// Returns where number l of a thread is.
+  /// Returns the place of number l of a thread.
   GPUCHOLMOD_HOST_DEVICE Number number(index_t piece, int thread, int l) const {
     using namespace block_columns;
     const int at = l * part_threads + thread;
@@ -47,8 +48,9 @@ struct Parts {
   }
 };
 
-/// The parts <- those of R (n x n, upper), zero below the diagonal, continued by the identity. is_moderate <- for each
-/// block of threads that copies of the diagonal, whether all numbers of it are between these, and normal ones.
+/// Copies the parts of R (n x n, upper) to `parts`, with zeros below the diagonal, continued by the identity. Each
+/// thread block that copies diagonal blocks sets its is_moderate to whether all diagonal entries that it copies are
+/// normal and in [least, most].
 ///   Grid     parts.pieces()
 template <class T>
 __global__ void __launch_bounds__(part_threads)
@@ -70,15 +72,16 @@ __global__ void __launch_bounds__(part_threads)
   if (threadIdx.x == 0 && blockIdx.x < parts.of_diagonal()) is_moderate[blockIdx.x] = all;
 }
 
-/// Returns whether all of so many are true. By a block of threads.
+/// Returns whether all `count` numbers at `are` are true. Runs in a whole thread block.
 static __device__ bool all_of(const int* are, index_t count) {
   bool all = true;
   for (index_t i = threadIdx.x; i < count; i += blockDim.x) all = all && are[i];
   return __syncthreads_and(all);
 }
 
-/// The upper triangle of R in diagonal blocks, and in the columns of the last strip, <- those parts. *verdict, unless
-/// it is null, <- 0 if the pass is done and the diagonal was moderate; otherwise 1. Grid: as above.
+/// Copies the parts to the upper triangle of R in diagonal blocks, and to the columns of the last strip. Sets *verdict,
+/// unless `verdict` is null, to 0 if the pass is done and the diagonal was moderate; otherwise to 1. Grid: as for
+/// take_parts().
 template <class T>
 __global__ void __launch_bounds__(part_threads)
     give_parts(const Parts<T> parts, MatrixView<T> R, const int* is_moderate, block_columns::PassEnd pass,
@@ -101,7 +104,7 @@ __global__ void __launch_bounds__(part_threads)
   if (threadIdx.x == 0) *verdict = sound && pass.is_done() ? 0 : 1;
 }
 
-/// *is <- whether all of so many are true. One block of threads.
+/// Sets *is to whether all `count` numbers at `are` are true. One thread block.
 static __global__ void __launch_bounds__(part_threads) find_whether_all(const int* are, index_t count, int* is) {
   const bool all = all_of(are, count);
   if (threadIdx.x == 0) *is = all;

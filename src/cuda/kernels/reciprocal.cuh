@@ -1,7 +1,7 @@
 #pragma once
 
-/// Reciprocals of numbers far from the ends of the range, of which the device has a first guess of 20 bits; third order
-/// makes them 60. NaN at the ends.
+/// Reciprocals of numbers far from the ends of the range; NaN at the ends. The device has a first guess of 20 bits, and
+/// a step of third order makes these 60 bits.
 namespace gpucholmod::cuda {
 
 /// Returns 1 / x, in half the time of a division.

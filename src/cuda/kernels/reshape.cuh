@@ -9,19 +9,19 @@ namespace gpucholmod::cuda {
 
 constexpr int gather_threads = 256;
 
-/// How entries of a factor move; arrays in device memory, by the number of a column of the new factor.
+/// Describes how entries of a factor move. The arrays are in device memory, indexed by the columns of the new factor.
 struct Moves {
-  const int* rows;     ///< of the old factor; negative: zero. Null: row i from row i
-  const int* columns;  ///< likewise; where a column stays, so do its rows
-  const int* readers;  ///< in place: the column that comes from the old one of this number, or -1. Null: not in place
-  int* counters;       ///< zero: tickets, and, in place, of each column the pieces that have been read
-  index_t first;       ///< columns from here on move
-  bool back;           ///< the last of them first: in place, no column comes from one that is written before
+  const int* rows;     ///< row of the old factor; negative: zero. Null: row i comes from row i
+  const int* columns;  ///< column of the old factor; negative: zero. A column that stays keeps its rows
+  const int* readers;  ///< new column that comes from the old column of this number, or -1. Null: not in place
+  int* counters;       ///< zeros at the start: tickets, then, in place, the number of pieces read of each column
+  index_t first;       ///< first column that moves
+  bool back;           ///< True if the last column moves first; in place, each column is read before it is written
 };
 
-/// to(i, j) <- from(rows[i], columns[j]), i <= j; zero below the diagonal of `from`. In place a piece of a column is
-/// held in registers from when it has been read until everybody has read what it is written over: those have earlier
-/// tickets, so nobody waits for a block that has not begun.
+/// Copies from(rows[i], columns[j]) to to(i, j) for i <= j; entries below the diagonal of `from` are zero. In place, a
+/// thread block holds a piece of a column in registers until the column that the piece overwrites has been read. Thread
+/// blocks with earlier tickets read that column, so no thread block waits for one that has not begun.
 ///   Grid     as many blocks as run at once
 template <class T>
 __global__ void __launch_bounds__(gather_threads)
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(gather_threads)
     const index_t turn = sTicket / pieces, begin = index_t(sTicket % pieces) * piece + threadIdx.x;
     if (turn >= to.cols - moves.first) return;
     const index_t number = moves.back ? to.cols - 1 - turn : moves.first + turn, column = moves.columns[number];
-    if (moves.readers && column == number) {  // it is there
+    if (moves.readers && column == number) {  // the column stays
       __syncthreads();
       continue;
     }
@@ -65,7 +65,7 @@ __global__ void __launch_bounds__(gather_threads)
   }
 }
 
-/// V(i, q) <- R(gone[q], keep[first + i]); zero below R's diagonal.
+/// Copies R(gone[q], keep[first + i]) to V(i, q); entries below the diagonal of R are zero.
 ///   Grid     (V.cols, V.rows / 256), rounded up
 template <class T>
 __global__ void __launch_bounds__(gather_threads)
@@ -76,14 +76,15 @@ __global__ void __launch_bounds__(gather_threads)
   V.data[i + q * V.ld] = row < column ? double(R.data[row + column * R.ld]) : 0;
 }
 
-/// The next reflections of a column that has moved to the right; one block.
+/// Finds the reflections from row `begin` on of a column that has moved to the right, and applies them to the columns
+/// that they come from. Grid: one block.
 template <class T>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) find_reflections(block_columns::Shifted<T> s, index_t begin) {
   __shared__ double shared[block_columns::Reflecting<T, DeviceTeam>::words];
   block_columns::Reflecting<T, DeviceTeam>(whole_block(shared), s).find(begin);
 }
 
-/// And on what lies to the right, columns from `behind` on.
+/// Applies the reflections from row `begin` on to the columns to the right, from `behind` on.
 ///   Grid     a block for every 32 columns
 template <class T>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   Reflecting(whole_block(shared), s).follow(begin, behind + index_t(blockIdx.x) * Reflecting::COLUMNS);
 }
 
-/// All of a column that has moved to the left, on the columns behind it.
+/// Applies all reflections of a column that has moved to the left to the columns behind it.
 ///   Grid     a block for every 32 columns
 template <class T>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) follow_back(block_columns::Shifted<T> s) {

@@ -20,7 +20,7 @@ struct DevicePost {
   DeviceRing<A, 1> X, V;
 };
 
-/// Where those who solve for the same columns have P from.
+/// Returns the mail by which the thread blocks that solve for the same columns receive P.
 template <int K, class Segment>
 __device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank, typename Segment::Arithmetic* memory,
                                         Mbarrier* arrived) {
@@ -34,7 +34,7 @@ __device__ __forceinline__ auto mail_of(const Segment& s, int cluster, int rank,
   }
 }
 
-/// `block`: its number among those that solve.
+/// Runs the role Solve. `block` is the number of the thread block among those that solve.
 template <int K, class Segment>
 __device__ __forceinline__ void solve_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
@@ -80,7 +80,7 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
     feed_solve<K>(single, s, cluster, rank, post.X, post.V);
   }
   __syncwarp();
-  cluster_sync();  // nobody leaves while others may still write to its memory
+  cluster_sync();  // no thread block leaves while others may still write to its memory
 }
 
 template <int K, class Segment>
@@ -111,7 +111,7 @@ __device__ __forceinline__ void finish_role(const Segment& s, int finisher, doub
   }
 }
 
-/// `advancer`: its number among those that advance, on this rank.
+/// Runs the role Advance. `advancer` is the number of the thread block among those that advance on this rank.
 template <int K, bool alike = false, class Segment>
 __device__ __forceinline__ void advance_role(const Segment& s, int advancer, double* shared, int warp, int lane) {
   using namespace block_columns;
@@ -136,7 +136,8 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
 }
 
-/// `block`: its number among those that update, on this rank; first come those that do so within the window.
+/// Runs the role TrailingUpdate. `block` is the number of the thread block among those that update on this rank. Thread
+/// blocks that update within the window come first.
 template <int K, class Segment>
 __device__ __forceinline__ void work_role(const Segment& s, int block, double* shared, int warp, int lane) {
   using namespace block_columns;
@@ -163,7 +164,7 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   }
 }
 
-/// What modify_segment() does.
+/// Does the work of modify_segment().
 template <int K, class Segment>
 __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::PassInts ints, int turn) {
   using namespace block_columns;
@@ -173,7 +174,7 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   const int warp = int(threadIdx.x) / LANES, lane = int(threadIdx.x) % LANES;
   int block = int(blockIdx.x) - pass.solvers;
   constexpr int at_once = DeviceWarpOf<A>::Card::inverted_at_once, inverting = InverseMemory<at_once>::warps;
-  // The last blocks of threads invert first: if there are enough, those that advance and finish have nothing to invert.
+  // The last thread blocks invert first. If there are enough of them, those that advance and finish invert nothing.
   const int inverter = int(gridDim.x) - 1 - int(blockIdx.x);
   if (turn >= 0 && block >= 0 && warp < inverting)
     for (int i = inverter * at_once; pass.own_column(i) < pass.last(); i += (int(gridDim.x) - pass.solvers) * at_once) {
@@ -201,17 +202,17 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
   work_role<K>(s, block, shared, warp, lane);
 }
 
-/// The segment of a turn. How far the pass has come is found in device memory, so that turns can be queued before it is
-/// known whether they are needed. `turn` < 0: what is done again, of a turn that is over, to a panel to its right: row
-/// blocks [s.first, s.end), by those that update. Where a factor lies on several ranks, a launch on each, which have
-/// to run at once.
+/// Runs the segment of a turn. The kernel reads from device memory how far the pass has come, so that turns can be
+/// queued before the host knows whether the pass needs them. With `turn` < 0, thread blocks that update repeat a turn
+/// that is over, row blocks [s.first, s.end), on a panel to its right. If a factor is spread over several ranks, each
+/// rank has a launch of its own, and these launches have to run at once.
 ///
-///   Grid      s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers) blocks, in clusters where
-///             the card has such, all of which must run at once
+///   Grid      s.solvers + s.finishers + s.here(s.advancers + s.workers_within + s.workers) blocks, in clusters if the
+///             card has them, all of which must run at once
 ///   Threads   segment_threads, one block a multiprocessor
-///   Shared    fixed_words<K, Card, A> words, or what AdvanceMemory or WorkerMemory takes if that is more
+///   Shared    fixed_words<K, Card, A> words, or the words of AdvanceMemory or WorkerMemory if these are more
 ///
-/// A: what is computed with; compiled for cards that compute with that.
+/// A is the type that the kernel computes with. The kernel is compiled for cards that compute with A.
 template <class T, int K, class A, class Segment = SegmentOf<T, A>>
 __global__ void __launch_bounds__(segment_threads, 1)
     modify_segment(const GPUCHOLMOD_GRID_CONSTANT Segment pass, block_columns::PassInts ints, int turn) {
@@ -221,8 +222,9 @@ __global__ void __launch_bounds__(segment_threads, 1)
 #endif
 }
 
-/// Begins a turn but the first: looks how the one before has ended, and does the row block that the guard has rejected,
-/// if that is to be done by steps; its diagonal block comes to its place in the launch behind.
+/// Begins a turn, except the first. Finds how the turn before has ended, and modifies the row block that the guard has
+/// rejected if Householder steps are to modify it. The launch that follows copies the diagonal block of this row block
+/// to its place.
 ///
 ///   Grid      RejectedBlock::count(s.blocks, 0) blocks of WARPS warps
 template <class T, int K, class A>
@@ -237,26 +239,27 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
     ints.flags_of(turn, s.blocks)[i] = 0;
   if (thread == 0) ints.progress_of(turn) = now;
   if constexpr (computes_with<T, A, DeviceWarp::Card>)
-    if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // behind steps that have failed there are none
+    if (now.steps && int(blockIdx.x) < Block::count(s.blocks, b))  // now.steps is 0 after steps that have failed
       Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 #endif
 }
 
-/// Row block b above the panel, which has been done by steps, on the panel. Grid: RejectedBlock::count(s.blocks, b)
-/// blocks of WARPS warps.
+/// Repeats the Householder steps of row block b, which is above the panel, on the panel. Grid:
+/// RejectedBlock::count(s.blocks, b) blocks of WARPS warps.
 template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     repeat_steps(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> s, int b, block_columns::PassInts ints) {
   using Block = block_columns::RejectedBlock<SegmentOf<T, A>, K, DeviceTeam>;
   __shared__ double shared[Block::shared_words];
   if (ints.pass_state().stop != 0) return;
-  // In double where there are only steps.
+  // A pass by Householder steps alone computes in double, on any card.
   if constexpr (std::is_same_v<A, double> || computes_with<T, A, DeviceWarp::Card>)
     Block(whole_block(shared), s, b, int(blockIdx.x)).run(nullptr);
 }
 
-/// Row block b by steps, if there is one and no downdate has failed, and the diagonal block of the one before to its
-/// place. Grid: as above, or one block of threads where there is no such row block.
+/// Modifies row block b by Householder steps, if there is such a row block, and copies the diagonal block of row block
+/// b - 1 to its place. Does nothing if a downdate has failed. Grid: as for repeat_steps(), or one thread block if there
+/// is no row block b.
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     take_steps(const GPUCHOLMOD_GRID_CONSTANT block_columns::Segment<T> s, int b, block_columns::PassInts ints) {
@@ -271,9 +274,9 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   if (b < s.end) Block(whole_block(shared), s, b, int(blockIdx.x)).run(&ints.pass_state());
 }
 
-/// What is left of V behind row blocks [s.first, s.end), which no rejected one has ended. `turn` >= 0: behind the last
-/// row block of the pass, if that turn has come to it; then V of the right-hand sides is scaled as well. One block of
-/// WARPS warps.
+/// Computes U^-1 of the H behind row blocks [s.first, s.end), whose segment no rejected row block has ended. With
+/// `turn` >= 0 the segment is that of this turn. The kernel then does nothing unless the turn has completed the pass,
+/// and it also scales V of the right-hand sides. One block of WARPS warps.
 template <class T, int K, class A>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)
     close_segment(const GPUCHOLMOD_GRID_CONSTANT SegmentOf<T, A> pass, block_columns::PassInts ints, int turn) {
@@ -290,9 +293,9 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 #endif
 }
 
-/// What a pass begins with on a panel of so many row blocks: zeros, and the row block that its first segment begins
-/// with. Where the pass before, if there is one, is not done behind its turn `turn`, or a piece of V has numbers that
-/// are no plain ones, nothing begins. One block of threads.
+/// Prepares PassInts for a pass on a panel of `blocks` row blocks: sets them to zero, and stores the row block that the
+/// first segment begins with. Makes the pass do nothing if a pass `before` is given that is not done after its turn
+/// `turn`, or if a piece of V has numbers that are not plain. One thread block.
 static __global__ void begin_panel(block_columns::PassInts ints, int blocks, int first,
                                    block_columns::PassInts before, int turn, Pieces V) {
   for (int i = int(threadIdx.x); i < ints.words(blocks); i += int(blockDim.x)) ints.at[i] = 0;

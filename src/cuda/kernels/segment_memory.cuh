@@ -12,13 +12,14 @@
 
 namespace gpucholmod::cuda {
 
-/// A segment that is computed with A's, and whether a card does that for a factor of T's.
+/// The segment of a factor of T's that is computed with A's.
 template <class T, class A>
 using SegmentOf = block_columns::Segment<T, block_columns::Order::forward, A>;
+/// True if the card computes with A's for a factor of T's.
 template <class T, class A, class Card>
 constexpr bool computes_with = std::is_same_v<A, typename Card::template Arithmetic<T>>;
 
-/// Warps of a block of threads; a team's barrier has the number of its place.
+/// The number of warps of a thread block. A team's barrier has the number of the team's place in the thread block.
 constexpr int segment_warps = block_columns::UPDATE_WARPS + 1;
 constexpr int segment_threads = segment_warps * block_columns::LANES;
 static_assert(segment_warps >=
@@ -29,11 +30,11 @@ template <class Segment, int K, class Card>
 constexpr int tile_words =
     block_columns::Tiles<Segment, Card::template ahead<K>, DeviceWarpOf<typename Segment::Arithmetic>>::words;
 
-/// Words of A's that as many doubles take: the state of staging rings.
+/// Returns how many words of A's take the memory of `count` doubles: for the state of staging rings.
 template <class A>
 GPUCHOLMOD_HOST_DEVICE constexpr int of_doubles(int count) { return count * int(sizeof(double) / sizeof(A)); }
 
-/// Shared memory of the roles, in words of what is computed with, behind the state of their staging rings.
+/// The shared memory of Advance, in words of A's; the state of the staging ring comes first.
 template <int K, class Card, class A>
 struct AdvanceMemory {
   static constexpr int P_slots = Card::template P_slots<K>, P = of_doubles<A>(40),
@@ -44,12 +45,13 @@ struct AdvanceMemory {
            near_groups(s, share) * block_columns::GroupsOfV<K, A>::words;
   }
 };
+/// The shared memory of TrailingUpdate, in words of A's; the state of the staging ring comes first.
 template <int K, class Card, class A>
 struct WorkerMemory {
   static constexpr int transform_slots = Card::template transform_slots<K>;
   static constexpr int transforms = of_doubles<A>(16),
                        tiles = transforms + transform_slots * block_columns::BlockTransform<K>::words;
-  /// Groups whose V has room besides.
+  /// The number of groups whose V has room in the rest of shared memory.
   template <class Segment>
   static constexpr int groups =
       (Card::shared / int(sizeof(A)) - tiles - block_columns::UPDATE_WARPS * tile_words<Segment, K, Card>) /
@@ -64,7 +66,7 @@ constexpr int fixed_words = [] {
   const int most = solve > finish ? solve : finish;
   return most > inverses ? most : inverses;
 }();
-/// Whether a pass of K columns finds room in shared memory, but for V.
+/// True if a pass of K columns, without its V, fits in shared memory.
 template <int K, class Card, class A>
 constexpr bool fits = fixed_words<K, Card, A> * int(sizeof(A)) <= Card::shared;
 

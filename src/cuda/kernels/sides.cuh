@@ -2,22 +2,24 @@
 
 #include "base/types.h"
 
-/// Right-hand sides that come along with a pass over a whole factor: between page-locked memory of the host, which the
-/// device reads and writes itself, and the memory of the pass.
+/// Kernels that copy the right-hand sides of a pass over a whole factor between page-locked memory of the host, which
+/// the device reads and writes itself, and the memory of the pass.
 namespace gpucholmod::cuda {
 
 constexpr int side_threads = 256;
 
-/// Y, which belongs to V: m numbers for each column that the pass has, which lie behind those of V there, as A's.
+/// The columns of Y that belong to the columns of V in a pass: m numbers for each. In the memory of the pass they are
+/// of type A, and lie behind the numbers of V.
 template <class A>
 struct SidesOfColumns {
-  A* there;         ///< the first of them in the pass's first column
-  index_t ld;       ///< of the pass's columns
+  A* there;         ///< first number of Y in the pass's first column
+  index_t ld;       ///< leading dimension of the pass's columns
   double* Y;        ///< m x k, on the host
   index_t m;
-  index_t own[2], first[2], count[2];  ///< runs of columns: where they begin in the pass and in V, and how many
+  index_t own[2], first[2], count[2];  ///< runs of columns: first column in the pass and in V, number of columns
 
-  /// f(number in the pass, the same in Y), for each, by all blocks of threads of a row of the grid.
+  /// Calls f(number in the pass, same number in Y) for each number of Y. All thread blocks of a row of the grid share
+  /// the numbers.
   template <class F>
   __device__ void each(F&& f) const {
     for (int run = 0; run < 2; ++run)
@@ -27,7 +29,7 @@ struct SidesOfColumns {
   }
 };
 
-/// dz <- z, continued by zeros; the pass's columns <- Y.
+/// Copies z to dz, continued by zeros, and Y to the pass's columns.
 ///   Grid     pieces of a column by the columns of dz, and one more for Y; or fewer
 template <class T, class A>
 __global__ void __launch_bounds__(side_threads)
@@ -39,7 +41,7 @@ __global__ void __launch_bounds__(side_threads)
   if (blockIdx.y + 1 == gridDim.y) columns.each([](A& there, double here) { there = A(here); });
 }
 
-/// z <- dz; Y <- what is left of it in the pass's columns. Grid: as above, by the columns of z.
+/// Copies dz to z, and what is left of Y from the pass's columns to Y. Grid: as for take_sides(), by the columns of z.
 template <class T, class A>
 __global__ void __launch_bounds__(side_threads)
     give_sides(MatrixView<const T> dz, MatrixView<double> z, SidesOfColumns<A> columns) {

@@ -3,10 +3,11 @@
 #include "block_columns/solve.h"
 #include "cuda/kernels/device_warp.cuh"
 
-/// How the teams of a segment get what others have found: staging rings in shared memory, and mail within a cluster.
+/// The means by which teams of a segment receive what other teams have found: staging rings in shared memory, and mail
+/// within a cluster.
 namespace gpucholmod::cuda {
 
-/// Barriers in shared memory that count arrivals, and from compute capability 9.0 on bytes (PTX: mbarrier).
+/// A barrier in shared memory that counts arrivals, and from compute capability 9.0 on bytes as well (PTX: mbarrier).
 struct Mbarrier {
   unsigned long long word;
 
@@ -18,7 +19,7 @@ struct Mbarrier {
   __device__ __forceinline__ void arrive() {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(address()) : "memory");
   }
-  /// When all copies that this thread has begun are there.
+  /// Arrives when all copies that this thread has begun are complete.
   __device__ __forceinline__ void arrive_behind_copies() {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(address()) : "memory");
   }
@@ -31,21 +32,23 @@ struct Mbarrier {
   __device__ __forceinline__ void arrive_expecting(int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address()), "r"(bytes) : "memory");
   }
-  /// Whether phase `number`, counted from 0, is over, for what threads and copies of the same block have done.
+  /// Returns whether phase `number`, counted from 0, is over. Then everything that threads and copies of the same
+  /// thread block have done in the phase is visible.
   __device__ __forceinline__ bool is_past(int number) const {
     unsigned over;
     asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
     return over != 0;
   }
-  /// The same; may take a while to say no.
+  /// Returns whether phase `number` is over, like is_past(), but may wait a while before it returns false.
   __device__ __forceinline__ bool passed(int number) const {
     unsigned over;
     asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
                  : "=r"(over) : "r"(address()), "r"(number & 1) : "memory");
     return over != 0;
   }
-  /// is_past() for what other blocks of the cluster have sent.
+  /// Returns whether phase `number` is over, like is_past(), for data that other thread blocks of the cluster have
+  /// sent.
   __device__ __forceinline__ bool has_come(int number) const {
     unsigned over;
     asm volatile(
@@ -76,7 +79,7 @@ struct Mbarrier {
 #endif
 };
 
-/// Until over(); false when everybody is to stop.
+/// Waits until over() is true. Returns false if the segment is to stop before.
 template <class F>
 __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
   const DeviceWarp::Wait wait;
@@ -87,21 +90,21 @@ __device__ __forceinline__ bool wait_or_stop(const int* stop, F&& over) {
   return true;
 }
 
-/// What block_columns/feed.h fills, by bulk copies where there are such, otherwise by all lanes: a ring of `slots`
-/// slots for one team. `columns`: it is filled by columns, and never closed.
+/// A staging ring of `slots` slots for one team, filled by block_columns/feed.h: by bulk copies if the card has them,
+/// otherwise by all lanes. With `columns` the ring is filled by columns, and never closed.
 template <class A, int slots, bool columns = false>
 struct DeviceRing {
   using Warp = DeviceWarpOf<A>;
   static constexpr bool bulk = Warp::Card::clusters;
-  static constexpr int in_16 = 16 / int(sizeof(A));  ///< words of 16 bytes
-  /// Arrivals that a fill takes.
+  static constexpr int in_16 = 16 / int(sizeof(A));  ///< number of words in 16 bytes
+  /// The number of arrivals that complete a fill.
   static constexpr int arrivals = columns ? block_columns::LANES : bulk ? 1 : block_columns::LANES + 1;
   struct State {
     Mbarrier full[slots], empty[slots];
     int open[slots];
   };
   A* memory;
-  int words;  ///< of a slot
+  int words;  ///< number of words of a slot
   State* state;
 
   __device__ __forceinline__ void init(int consumers) {
@@ -115,7 +118,7 @@ struct DeviceRing {
     while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) wait.pause();
     return state->open[unsigned(i) % slots] != 0;
   }
-  /// The same; false also when everybody is to stop.
+  /// Waits for fill i. Returns false if the ring has been closed, or if the segment is to stop.
   __device__ __forceinline__ bool wait(const Warp&, int i, const int* stop) const {
     return wait_or_stop(stop, [&] { return state->full[unsigned(i) % slots].is_past(int(unsigned(i) / slots)); });
   }
@@ -150,7 +153,7 @@ struct DeviceRing {
     full.arrive_behind_copies();
 #endif
   }
-  /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
+  /// Fills slot i with CHAIN_COLUMNS columns of V, with leading dimension LDB.
   __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const A* from, index_t ld) const {
     using namespace block_columns;
     Mbarrier& full = state->full[unsigned(i) % slots];
@@ -169,7 +172,7 @@ struct DeviceRing {
     full.arrive_behind_copies();
 #endif
   }
-  /// A tile of R, or a link, with leading dimension LDT.
+  /// Fills slot i with a tile of R, or a link, with leading dimension LDT.
   template <class T>
   __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) const {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
@@ -193,7 +196,8 @@ struct DeviceRing {
   }
 
  private:
-  /// What the lanes copy from now on may have been seen by one of them only.
+  /// Marks a fill as open, and synchronises the lanes: one lane only may have seen the flag of the data that all lanes
+  /// copy next.
   __device__ __forceinline__ void open(const Warp& warp, int i) const {
     warp.once([&] {
       state->open[unsigned(i) % slots] = 1;
@@ -209,28 +213,32 @@ struct DeviceRing {
   }
 };
 
-/// P within a cluster: 16 rows of a warp go to every block's shared memory, which a barrier there counts.
+/// The mail of P within a cluster. Each warp sends its 16 rows to the shared memory of every thread block, where an
+/// mbarrier counts the bytes.
 struct ClusterMail {
-  static constexpr int row = block_columns::LP, column = 1;  ///< where the neighbours of an entry of P are
-  /// P_(b + REACH) needs P_(b + 1) and on from all teams, which have used P_b then.
+  static constexpr int row = block_columns::LP, column = 1;  ///< distance to the next row, and to the next column, of P
+  /// The number of slots. P_(b + REACH) needs P_(b + 1) and all later P from all teams, and these teams have used P_b
+  /// by then.
   static constexpr int slots = block_columns::REACH;
   static constexpr int slot_words = block_columns::NB * block_columns::LP, words = slots * slot_words;
   static constexpr int bytes = block_columns::NB * block_columns::CHAIN_COLUMNS * 8;
 
   double* memory;
   Mbarrier* arrived;
-  int rank, first;  ///< the first row block whose P comes
+  int rank, first;  ///< rank in the cluster; first row block whose P arrives by mail
 
-  /// P of the first `there` row blocks is there from the start; the first `unused` slots are free from the start.
+  /// Initialises the mbarriers. P of the first `there` row blocks is in its slots from the start; the first `unused`
+  /// slots are free from the start.
   __device__ __forceinline__ void init(int there, int unused) const {
     for (int i = 0; i < slots; ++i) {
       arrived[i].init(1);
       if (i < there) arrived[i].arrive();
-      if (i < unused) while (!arrived[i].has_come(0)) {}  // it has; a tool wants every phase to be waited for
+      if (i < unused) while (!arrived[i].has_come(0)) {}  // always over; a tool wants a wait for every phase
       if (i >= there || i < unused) arrived[i].arrive_expecting(bytes);
     }
   }
-  /// That is P of row blocks above the panel, for CHAIN_COLUMNS columns of V: by all threads of the block.
+  /// Copies P of the row blocks above the panel, for CHAIN_COLUMNS columns of V, to its slots. Called by all threads of
+  /// the thread block.
   template <int K, class S>
   __device__ __forceinline__ void put(const S& s, int cluster) const {
     using namespace block_columns;
@@ -247,7 +255,7 @@ struct ClusterMail {
         stop, [&] { return arrived[unsigned(b - first) % slots].has_come(int(unsigned(b - first) / slots)); });
   }
   __device__ __forceinline__ const double* P(int b) const { return memory + unsigned(b - first) % slots * slot_words; }
-  /// P_b is there: its place is for P_(b + slots) now.
+  /// Makes the slot of P_b, which has arrived, expect P_(b + slots).
   __device__ __forceinline__ void expect_next(const DeviceWarp& warp, int b) const {
     warp.once([&] { arrived[(b - first) % slots].arrive_expecting(bytes); });
   }
@@ -260,7 +268,7 @@ struct ClusterMail {
     const double* e = tile.value.e;
     const unsigned to = unsigned(__cvta_generic_to_shared(at)), barrier = arrived[(b - first) % slots].address();
 #pragma unroll
-    for (int i = 1; i <= DeviceWarp::Card::cluster; ++i) {  // the next in turn first
+    for (int i = 1; i <= DeviceWarp::Card::cluster; ++i) {  // the next rank first
       const int other = (rank + i) % DeviceWarp::Card::cluster;
       unsigned there, counter;
       asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(to), "r"(other));
@@ -274,7 +282,8 @@ struct ClusterMail {
   }
 };
 
-/// P where it is published for everybody: its flag says whether it is there.
+/// The mail of P through global memory, where Solve publishes P for all roles: the flag has_P tells whether P has
+/// arrived.
 template <class S>
 struct PublishedMail {
   using A = typename S::Arithmetic;
@@ -282,8 +291,8 @@ struct PublishedMail {
   static constexpr int row = 1, column = block_columns::LDB, words = 0;
   const S& s;
   int cluster;
-  index_t stride;       ///< from one transform to the next
-  const A* first;       ///< P of row block 0, the columns of the cluster
+  index_t stride;       ///< distance from one transform to the next
+  const A* first;       ///< P of row block 0, in the columns of the cluster
 
   __device__ __forceinline__ bool wait(const Warp&, int b, const int* stop) const {
     if (b < s.start()) return true;
@@ -296,8 +305,8 @@ struct PublishedMail {
   __device__ __forceinline__ void send(const Warp&, int, const block_columns::Tile<Warp>&) const {}
 };
 
-/// By all threads of the blocks that solve for the same columns, where these are a cluster; otherwise by those of one
-/// block.
+/// Waits for all threads of the thread blocks that solve for the same columns if these are a cluster; otherwise for the
+/// threads of the calling thread block.
 __device__ __forceinline__ void cluster_sync() {
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
   asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");

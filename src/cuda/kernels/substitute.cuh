@@ -6,24 +6,25 @@ namespace gpucholmod::cuda {
 
 constexpr int most_gangs = 8;
 
-/// Right-hand sides, CHAIN_COLUMNS to each gang of blocks of threads. The gangs have R, its inverses and its links in
-/// common, and do not wait for each other. Where a factor lies on several GPUs, a launch on each, which have to run at
-/// once; the first alone solves, sends P and adds up.
+/// The right-hand sides of a launch, CHAIN_COLUMNS to each block group (`gang`). The block groups share R, its inverses
+/// and its links, and do not wait for each other. If a factor is spread over several GPUs, each GPU has a launch of its
+/// own, and these launches have to run at once; the first GPU alone solves, sends P and adds up.
 template <class T, block_columns::Order order>
 struct Gangs {
   int count;
-  bool inverted;  ///< the inverses are there already
-  int* refused;   ///< becomes 1 where an entry of a solution is not finite
+  bool inverted;  ///< True if the inverses have been computed before
+  int* refused;   ///< flag that becomes 1 if an entry of a solution is not finite
   block_columns::Segment<T, order> of[most_gangs];
 };
 
-/// Solves, into the transforms of each gang: forward or back substitution as the chain of a segment, in one launch.
+/// Solves by forward or back substitution, as the chain of a segment, in one launch. Writes the solutions to the
+/// transforms of each block group.
 ///
-///   Grid      s.solvers + s.here(s.advancers) blocks for each gang, in clusters where the card has such, all of which
-///             must run at once
-///   Threads   segment_threads, one block a multiprocessor; of those that advance, ADVANCE_WARPS warps advance and one
-///             feeds them; on the first of several GPUs one adds up, and SEND_P_WARPS send
-///   Shared    fixed_words<CHAIN_COLUMNS, Card, double> doubles, or what AdvanceMemory takes if that is more
+///   Grid      s.solvers + s.here(s.advancers) blocks for each block group, in clusters if the card has them, all of
+///             which must run at once
+///   Threads   segment_threads, one block a multiprocessor; in a block that advances, ADVANCE_WARPS warps advance and
+///             one warp feeds them; on the first of several GPUs one more adds up, and SEND_P_WARPS more send
+///   Shared    fixed_words<CHAIN_COLUMNS, Card, double> doubles, or those of AdvanceMemory if these are more
 template <class T, block_columns::Order order>
 __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
@@ -58,7 +59,7 @@ __global__ void __launch_bounds__(segment_threads, 1) substitute(const GPUCHOLMO
 #endif
 }
 
-/// The solutions to where the right-hand sides were. Grid: a block for each block column, and gang.
+/// Copies the solutions to the place of the right-hand sides. Grid: a block for each block column and block group.
 template <class T, block_columns::Order order>
 __global__ void collect_solutions(const GPUCHOLMOD_GRID_CONSTANT Gangs<T, order> gangs) {
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)

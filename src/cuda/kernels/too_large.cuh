@@ -4,12 +4,12 @@
 
 #include "base/types.h"
 
-/// A look at numbers that are about to become floats.
+/// A check of numbers that are about to become floats.
 namespace gpucholmod::cuda {
 
 constexpr int look_threads = 256;
 
-/// *first <- the least i of a finite number that is not so as a float, if there is one, and it is less.
+/// Lowers *first to the least i of a finite number that is not finite as a float, if there is one.
 ///   Grid     any number of blocks, which take the numbers in turn
 static __global__ void __launch_bounds__(look_threads)
     find_too_large(const double* numbers, index_t count, unsigned long long* first) {
