@@ -5,7 +5,7 @@
 namespace gpucholmod {
 namespace {
 
-/// S (p x p, upper) <- its Cholesky factor. Returns the first pivot that is not positive, or -1.
+/// Overwrites S (p x p, upper) with its Cholesky factor. Returns the first pivot that is not positive, or -1.
 index_t factorise_corner(std::vector<double>& S, index_t p) {
   for (index_t q = 0; q < p; ++q)
     for (index_t s = 0; s <= q; ++s) {

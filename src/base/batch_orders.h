@@ -7,15 +7,16 @@
 #include "base/error.h"
 #include "base/held_batch.h"
 
-/// Members of several orders in one batch.
+/// Functions for a batch whose members have several orders.
 namespace gpucholmod {
 
-/// Returns the largest order, 0 where there are no members.
+/// Returns the largest order, or 0 if there are no members.
 inline index_t largest_order(const std::vector<index_t>& orders) {
   return orders.empty() ? 0 : *std::max_element(orders.begin(), orders.end());
 }
 
-/// Throws bad_argument where V (n x k of each, or for all) has a number in a row that the member has not.
+/// Throws bad_argument if V (n x k for each member, or one V for all) has a number other than 0 in a row beyond a
+/// member's order.
 inline void require_zero_beyond(const std::vector<index_t>& orders, index_t n, const double* V, const BatchTask& task) {
   for (index_t m = 0; m < index_t(orders.size()); ++m)
     for (index_t q = 0; q < task.k && orders[m] < n; ++q) {
@@ -28,13 +29,14 @@ inline void require_zero_beyond(const std::vector<index_t>& orders, index_t n, c
     }
 }
 
-/// Finds the first leading minor of a member's new matrix that is not positive definite, where p rows and columns were
-/// to be inserted from row `at` on.
+/// Finds the first leading minor of a member's new matrix that is not positive definite, when p rows and columns are to
+/// be inserted from row `at` on.
 ///
 ///   C      n x p: R'^-1 times the new columns without their new rows; R is the factor, of order n
-///   corner p x p, ld rows apart: the new rows of the new columns, of which the upper triangle counts
+///   corner p x p, leading dimension ld: the new rows of the new columns, of which only the upper triangle is read
 ///
-/// Returns its last row and column, counted from 0 in the new matrix; -1 where there is none.
+/// Returns the number of the minor's last row and column, counted from 0 in the new matrix, or -1 if there is no such
+/// minor.
 index_t pivot_of_insertion(const double* C, index_t n, index_t at, const double* corner, index_t ld, index_t p);
 
 }  // namespace gpucholmod

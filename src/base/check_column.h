@@ -8,11 +8,11 @@
 #include "base/factor_io.h"
 #include "base/threads.h"
 
-/// Whether numbers of scalar S can go to a factor of scalars T.
+/// Checks of numbers of scalar S that are to be stored in a factor of scalars T.
 namespace gpucholmod {
 
-/// The largest magnitude in rows [first, last) of one column. Throws not_finite, and overflow where it is too large for
-/// T.
+/// Returns the largest magnitude in rows [first, last) of one column. Throws not_finite, and throws overflow if a
+/// number is too large for T.
 template <class T, class S>
 double require_column(const char* argument, const S* column, index_t first, index_t last, index_t col) {
   const S largest = largest_of(argument, column + first, last - first, first, col);
@@ -24,7 +24,7 @@ double require_column(const char* argument, const S* column, index_t first, inde
   return double(largest);
 }
 
-/// The same for V.
+/// Returns the largest magnitude in V. Throws what require_column() throws.
 template <class T, class S>
 double largest_in_V(MatrixView<const S> V) {
   double largest = 0;
@@ -32,7 +32,8 @@ double largest_in_V(MatrixView<const S> V) {
   return largest;
 }
 
-/// The same for the triangle of A (n x n) that uplo names, by so many threads.
+/// Returns the largest magnitude in the triangle of A (n x n) that uplo names; `threads` threads look for it. Throws
+/// what require_column() throws.
 template <class T, class S>
 double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo, int threads = 1) {
   std::atomic<double> largest{0};
@@ -52,15 +53,15 @@ double require_triangle(const char* argument, const S* A, index_t n, Uplo uplo, 
   try {
     for_columns(n, threads, look, [] {}, 16);
   } catch (const Error&) {
-    look(0, n);  // which column is the first with an error
+    look(0, n);  // finds the first column with an error
     throw;
   }
   return largest;
 }
 
-/// Looks at p columns X of a matrix that are to be its numbers at .. at + p - 1, see HeldFactor::insert().
-/// Returns the largest norm of one of them in the factor, as far as the diagonal is positive. Throws not_finite, and
-/// overflow where that is too large for T.
+/// Checks p columns X of a matrix that are to become its columns at .. at + p - 1 (see HeldFactor::insert()). Returns
+/// the largest norm that one of these columns has in the factor; a column with a diagonal entry below 0 counts as 0.
+/// Throws not_finite, and throws overflow if a norm is too large for T.
 template <class T>
 double require_inserted(MatrixView<const double> X, index_t at) {
   double bound = 0;
@@ -77,7 +78,8 @@ double require_inserted(MatrixView<const double> X, index_t at) {
   return bound;
 }
 
-/// Returns the smallest entry of the diagonal of R (n x n) in T; where n is 0, infinity. Throws bad_diagonal.
+/// Returns the smallest entry of the diagonal of R (n x n) in T, or infinity if n is 0. Throws bad_diagonal unless
+/// every entry is a positive normal number of T.
 template <class T, class S>
 double require_diagonal(const S* R, index_t n) {
   double least = std::numeric_limits<double>::infinity();
@@ -90,8 +92,8 @@ double require_diagonal(const S* R, index_t n) {
   return least;
 }
 
-/// Throws bad_diagonal unless the diagonal of S22 (p x p), which becomes that of a factor from number `at` on, consists
-/// of normal numbers of T when it is divided by 2^e.
+/// Throws bad_diagonal unless every entry of the diagonal of S22 (p x p), divided by 2^e, is a positive normal number
+/// of T. These entries become entries `at` .. of the diagonal of a factor.
 template <class T>
 void require_inserted_diagonal(MatrixView<const double> S22, index_t at, int e) {
   for (index_t q = 0; q < S22.cols; ++q)

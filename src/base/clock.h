@@ -4,7 +4,7 @@
 
 namespace gpucholmod {
 
-/// Seconds since it was made.
+/// Measures the seconds since its construction.
 class Clock {
  public:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }

@@ -10,24 +10,25 @@
 
 namespace gpucholmod {
 
-/// Column `from` of what the caller gave, times `by`.
+/// Describes a column as a multiple: column `from` of the caller's columns, times `by`.
 struct ScaledColumn {
   index_t from;
   double by;
 };
 
-/// Columns as the caller gave them, one after the other without a gap: in the host's memory, or in that of a GPU, from
-/// which they are copied when the host asks for them.
+/// Refers to the caller's columns, which follow each other without a gap in host memory or in the memory of a GPU.
+/// Columns on a GPU are copied to host memory when the host asks for them.
 template <class S>
 class GivenColumns {
  public:
   GivenColumns(const S* V) : data_(V), host_(V) {}
-  /// fetch() returns a copy in the host's memory; it may throw. All has to outlive this.
+  /// Refers to columns on a GPU. fetch() returns a copy in host memory, and may throw. The columns, the copy and
+  /// whatever fetch() uses must outlive this object.
   GivenColumns(const S* on_gpu, std::function<const S*()> fetch) : data_(on_gpu), fetch_(std::move(fetch)) {}
 
-  /// Returns them where they are.
+  /// Returns the columns in the memory in which the caller gave them.
   const S* data() const { return data_; }
-  /// Returns them in the host's memory.
+  /// Returns the columns in host memory.
   const S* host() const {
     if (!host_ && fetch_) host_ = fetch_();
     return host_;
@@ -40,13 +41,14 @@ class GivenColumns {
   std::function<const S*()> fetch_;
 };
 
-/// V as a method takes it: columns as the caller gave them; or, where a GPU may multiply them as well as the host, each
-/// times a number, which are made when somebody asks for them.
+/// Holds V as a method reads it: the caller's columns, or multiples of them. Multiples are made on the host only when
+/// data() or view() is called, since a GPU may multiply the columns as well.
 class ColumnsOfV {
  public:
   ColumnsOfV(GivenColumns<double> given) : given_(std::move(given)) {}
   ColumnsOfV(const double* V) : given_(V) {}
-  /// make() returns V; it may throw. All has to outlive this.
+  /// Takes multiples of the caller's columns, and make(), which returns V and may throw. All arguments, and whatever
+  /// make() uses, must outlive this object.
   ColumnsOfV(GivenColumns<double> given, const std::vector<ScaledColumn>& scaled, std::function<const double*()> make)
       : given_(std::move(given)), scaled_(&scaled), make_(std::move(make)) {}
 
@@ -55,14 +57,15 @@ class ColumnsOfV {
     if (!V_) V_ = make_ ? make_() : given_.host();
     return V_;
   }
-  /// Returns the same as a matrix, n x k.
+  /// Returns V in host memory as a matrix, n x k.
   MatrixView<const double> view(index_t n, index_t k) const { return {data(), n, k, n}; }
-  /// Returns what the caller gave, where it is, of which V is scaled(), or, where that is null, which is V.
+  /// Returns the caller's columns in the memory in which they were given: the columns that scaled() multiplies, or V
+  /// itself if scaled() is null.
   const double* given() const { return given_.data(); }
   const std::vector<ScaledColumn>* scaled() const { return scaled_; }
   bool on_gpu() const { return given_.on_gpu(); }
-  /// Returns how many rows at the top of V (n x k) have zeros alone, in whole blocks, the last row not counted; 0 if V
-  /// is in the memory of a GPU.
+  /// Returns the number of rows at the top of V (n x k) that hold zeros alone, in whole blocks and without the last
+  /// row. Returns 0 if V is in the memory of a GPU.
   template <index_t block>
   index_t rows_of_zeros(index_t n, index_t k) const {
     if (on_gpu() || n == 0) return 0;
@@ -77,7 +80,7 @@ class ColumnsOfV {
   }
 
  private:
-  /// Returns true if `count` numbers are zeros. Looks at all bits but the signs, of many numbers at once.
+  /// Returns whether `count` numbers are zeros. Looks at all bits but the signs, of many numbers at once.
   template <index_t count>
   static bool are_zeros(const double* numbers) {
     std::uint64_t bits[count], all = 0;

@@ -9,7 +9,7 @@
 
 namespace gpucholmod {
 
-/// What went wrong; each becomes the R condition class `gpucholmod_<name>`.
+/// The kinds of errors; each becomes the R condition class `gpucholmod_<name>`.
 enum class ErrorCode {
   bad_argument,
   shared,
@@ -24,7 +24,7 @@ enum class ErrorCode {
   not_supported
 };
 
-/// The `<name>` of the R condition class.
+/// Returns the `<name>` of the R condition class.
 inline const char* name(ErrorCode code) {
   constexpr const char* names[] = {"bad_argument", "shared", "not_finite", "bad_diagonal", "overflow", "bad_file",
                                    "backend_unavailable", "out_of_memory", "cuda_failure", "process_failed",
@@ -52,7 +52,7 @@ class Error : public std::runtime_error {
   Fields fields_;
 };
 
-/// An amount of memory as R's format_bytes() writes it: "1.5 GiB".
+/// Returns an amount of memory as R's format_bytes() writes it: "1.5 GiB".
 inline std::string text_of_bytes(double bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB"};
   int unit = 0;
@@ -62,13 +62,13 @@ inline std::string text_of_bytes(double bytes) {
   return text;
 }
 
-/// out_of_memory: `what` has happened, `needed` bytes were wanted, `available` are there.
+/// Returns an out_of_memory error: `what` describes the failure; `needed` and `available` are bytes.
 inline Error out_of_memory(const std::string& what, double needed, double available) {
   return Error(ErrorCode::out_of_memory,
                what + ": " + text_of_bytes(needed) + " needed, " + text_of_bytes(available) + " available",
                {{"needed", needed}, {"available", available}});
 }
-/// Throws that where a call takes more bytes of device memory than the user allows.
+/// Throws out_of_memory if a call takes more bytes of device memory than the user allows.
 inline void require_allowed(double bytes, double allowed) {
   if (bytes > allowed) throw out_of_memory("'device_memory' allows less device memory than this takes", bytes, allowed);
 }

@@ -11,7 +11,7 @@
 namespace gpucholmod {
 namespace {
 
-constexpr index_t tile = 32;  ///< of a transposition: rows and columns
+constexpr index_t tile = 32;  ///< rows and columns that a transposition moves at once
 
 std::string text(double x) {
   std::ostringstream out;
@@ -23,12 +23,12 @@ std::string text(double x) {
 
 template <class S>
 S largest_of(const char* argument, const S* values, index_t count, index_t row, index_t col) {
-  constexpr index_t apart = 8;  // sums that do not wait for each other
+  constexpr index_t apart = 8;  // accumulators, which do not wait for each other
   S tops[apart] = {}, nothing[apart] = {};
   const index_t even = count / apart * apart;
   const auto take = [&](S value, index_t j) {
     tops[j] = tops[j] < std::abs(value) ? std::abs(value) : tops[j];
-    nothing[j] += value * 0;  // not a number from the first value on that is not finite
+    nothing[j] += value * 0;  // NaN from the first value on that is not finite
   };
   for (index_t i = 0; i < even; i += apart)
     for (index_t j = 0; j < apart; ++j) take(values[i + j], j);
@@ -103,7 +103,7 @@ S check_triangle(const Source<S>& R, index_t n, Uplo uplo, int threads, const st
   S value;
   const Bits bits = largest;
   std::memcpy(&value, &bits, sizeof value);
-  if (bad || !std::isfinite(value)) {  // which, and where
+  if (bad || !std::isfinite(value)) {  // find the first such entry, and throw
     std::vector<S> scratch(n);
     for (index_t j = 0; j < n; ++j) {
       const auto [from, to] = rows_of(j, n, uplo);
@@ -120,13 +120,13 @@ S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo, int threa
   return std::max(largest, S(largest_in_V<S>(V)));
 }
 
-/// Columns [first, last) of W <- `scale` times those of the upper factor R, or the transposes of the rows of the lower
-/// factor R, down to the diagonal.
+/// Copies columns [first, last) of the upper factor R, down to the diagonal and times `scale`, to columns of W.
 template <class S, class T>
 static void load_columns(MatrixView<const S> R, S scale, MatrixView<T> W, index_t first, index_t last) {
   for (index_t j = first; j < last; ++j)
     for (index_t i = 0; i <= j; ++i) W(i, j) = T(R(i, j) * scale);
 }
+/// Copies rows [first, last) of the lower factor R, up to the diagonal and times `scale`, to columns of W.
 template <class S, class T>
 static void load_rows(MatrixView<const S> R, S scale, MatrixView<T> W, index_t first, index_t last) {
   for (index_t i0 = 0; i0 < last; i0 += tile)

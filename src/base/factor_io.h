@@ -13,11 +13,12 @@
 #include "base/storage.h"
 #include "base/types.h"
 
-/// The way of a factor into the core and out of it. S is the scalar it is stored in, T the one computed in; each is
-/// double or float.
+/// Checks and conversions of a factor on its way into the core and out of it. S is the scalar in which the factor is
+/// stored, T the scalar in which it is computed with; each is double or float.
 namespace gpucholmod {
 
-/// |x| as an integer that orders like |x|, with everything that is not finite on top: one operation checks both.
+/// Returns |x| as an integer that orders like |x|. Every x that is not finite is above all finite numbers, so that one
+/// maximum finds both the largest magnitude and a number that is not finite.
 template <class S>
 auto magnitude_bits(S x) {
   std::conditional_t<sizeof(S) == 8, std::uint64_t, std::uint32_t> bits;
@@ -25,7 +26,7 @@ auto magnitude_bits(S x) {
   return bits & std::numeric_limits<decltype(bits)>::max() >> 1;
 }
 
-/// Largest |x| of `count` values, which lie in a column from some row on; throws not_finite.
+/// Returns the largest |x| of `count` values, which are entries of column `col` from row `row` on. Throws not_finite.
 template <class S>
 S largest_of(const char* argument, const S* values, index_t count, index_t row, index_t col);
 
@@ -33,24 +34,25 @@ S largest_of(const char* argument, const S* values, index_t count, index_t row, 
 template <class S>
 void require_positive(S value, index_t j);
 
-/// Throws bad_diagonal unless `scaled`, what became of R_jj in the scalar computed with, is a positive normal number.
+/// Throws bad_diagonal unless `scaled`, which is R_jj (`value`) in the scalar computed with, is a positive normal
+/// number.
 template <class T, class S>
 void require_not_vanished(T scaled, S value, index_t j);
 
-/// Is true of positive numbers that have all their digits, and whose inverses are finite.
+/// Returns whether x is positive and not subnormal: such numbers have all their digits, and their inverses are finite.
 template <class S>
 bool is_normal(S x) {
   return x >= std::numeric_limits<S>::min();
 }
 
-/// What to throw for an entry of the result, counted from 0, that is too large.
+/// Returns the error to throw for an entry of the result, counted from 0, that is too large.
 Error overflow(index_t row, index_t col);
 
-/// What to throw for entry j of R's diagonal, counted from 0, that is too small to be computed with.
+/// Returns the error to throw for entry j of R's diagonal, counted from 0, that is too small to be computed with.
 Error too_small_to_compute(index_t j, double value);
 
-/// What to throw for entry j of the diagonal of the result, counted from 0, that would be `value`, where `least` is the
-/// smallest number that keeps its digits.
+/// Returns the error to throw for entry j of the diagonal of the result, counted from 0, that would be `value`; `least`
+/// is the smallest number that keeps its digits.
 Error vanished(index_t j, double value, double least);
 
 /// Throws bad_diagonal unless `made`, entry j of the diagonal of a result, is a positive normal number of the scalar
@@ -60,24 +62,24 @@ void require_normal(S made, index_t j) {
   if (!is_normal(made)) throw vanished(j, double(made), double(std::numeric_limits<S>::min()));
 }
 
-/// Rows [first, second) of column j that belong to the triangle.
+/// Returns the rows [first, second) of column j that belong to the triangle that uplo names.
 inline std::pair<index_t, index_t> rows_of(index_t j, index_t n, Uplo uplo) {
   return uplo == Uplo::upper ? std::pair(index_t(0), j + 1) : std::pair(j, n);
 }
 
-/// Check the triangle of R (n x n; finite, positive diagonal) by several threads; the other triangle is never read.
-/// Throws not_finite or bad_diagonal, the first in the order of columns. Returns the largest magnitude. watch() is
-/// called meanwhile.
+/// Checks the triangle of R (n x n; finite, positive diagonal) by several threads, and never reads the other triangle.
+/// Returns the largest magnitude. Throws not_finite or else bad_diagonal, for the first such entry in the order of
+/// columns. Calls watch() meanwhile.
 template <class S>
 S check_triangle(const Source<S>& R, index_t n, Uplo uplo, int threads, const std::function<void()>& watch);
 
-/// The same of V (finite) too. Returns the largest magnitude in either.
+/// Checks the triangle of R as check_triangle() does, and V (finite). Returns the largest magnitude in either.
 template <class S>
 S check_input(MatrixView<const S> R, MatrixView<const S> V, Uplo uplo, int threads = 1);
 
-/// The exponent e for which R and V are computed with as 2^-e R and 2^-e V: 0 unless squares of `largest`, in T, come
-/// near the ends of T's range; then the one nearest to 0 that brings it back. Powers of two round nothing, and
-/// (2^-e R, 2^-e V) -> 2^-e R~.
+/// Returns the exponent e for computing with 2^-e R and 2^-e V. The exponent is 0 unless squares of `largest`, in T,
+/// come near the ends of T's range; then e is the exponent nearest to 0 that keeps squares away from the ends. Powers
+/// of two round nothing, and (2^-e R, 2^-e V) -> 2^-e R~.
 template <class T, class S>
 int scale_exponent(S largest) {
   if (largest == 0) return 0;
@@ -85,20 +87,21 @@ int scale_exponent(S largest) {
   const int e = std::ilogb(largest);
   return e > safe ? e - safe : e < -safe ? e + safe : 0;
 }
-/// The same for numbers that are no larger than `most`, which may be beyond the range of T.
+/// Returns scale_exponent() of numbers that are no larger than `most`, which may be beyond the range of T.
 template <class T>
 int exponent_below(double most) {
   return scale_exponent<T>(T(std::min(most, double(std::numeric_limits<T>::max()))));
 }
 
-/// Returns log det R'R, of the diagonal of R.
+/// Returns log det R'R, computed from the diagonal of R (n).
 inline double logdet_of(const double* diagonal, index_t n) {
   double sum = 0;
   for (index_t i = 0; i < n; ++i) sum += 2 * std::log(diagonal[i]);
   return sum;
 }
 
-/// Of `count` values; by several sums side by side, as each waits for its last addition.
+/// Returns the sum of the squares of `count` values. Adds to several sums side by side, because each addition waits for
+/// the last addition to its sum.
 template <class T>
 T sum_of_squares(const T* values, index_t count) {
   constexpr index_t sums = 16;
@@ -112,7 +115,7 @@ T sum_of_squares(const T* values, index_t count) {
   return sum;
 }
 
-/// The same in double precision, one after the other.
+/// Returns the sum of the squares of `count` values, added one after the other in double precision.
 template <class T>
 double squares_of_column(const T* values, index_t count) {
   double sum = 0;
@@ -120,20 +123,21 @@ double squares_of_column(const T* values, index_t count) {
   return sum;
 }
 
-/// Whether a sum of squares tells that no number is too large or too small to be squared, hence that none needs
-/// scaling.
+/// Returns whether a sum of squares tells that no number is too large or too small to be squared, hence that no number
+/// needs scaling.
 template <class T>
 bool in_range(T squares) {
   constexpr bool wide = sizeof(T) == 8;
   return squares > (wide ? T(1e-270) : T(1e-12)) && squares < (wide ? T(1e280) : T(1e20));
 }
 
-/// W <- 2^-e times the upper factor held in R (transposed when uplo is lower), strict lower triangle zero.
+/// Copies 2^-e times the upper factor held in R (transposed if uplo is lower) to W, whose strict lower triangle becomes
+/// zero. Throws bad_diagonal, as require_not_vanished() does.
 template <class S, class T>
 void load_factor(MatrixView<const S> R, Uplo uplo, int e, MatrixView<T> W, int threads = 1);
 
-/// out <- `scale` times the upper factor in W, transposed when uplo is lower; W may be `out` itself. Throws overflow,
-/// with the place in `out`, and bad_diagonal, as require_normal() does.
+/// Copies `scale` times the upper factor in W, transposed if uplo is lower, to `out`; W may be `out` itself. Throws
+/// overflow, with the place in `out`, and bad_diagonal, as require_normal() does.
 template <class T, class S>
 void store_factor(MatrixView<const T> W, Uplo uplo, double scale, MatrixView<S> out, int threads = 1);
 

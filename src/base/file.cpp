@@ -88,7 +88,7 @@ struct stat status_of(int fd, const std::string& path) {
   return s;
 }
 
-/// n >= 1 for a size of 8 n^2 bytes, -1 for any other.
+/// Returns n >= 1 for a size of 8 n^2 bytes, and -1 for any other size.
 index_t order_for(std::int64_t size) {
   const index_t n = index_t(std::llround(std::sqrt(double(size / 8))));
   return n > 0 && size % 8 == 0 && n * n == size / 8 ? n : -1;
@@ -96,11 +96,11 @@ index_t order_for(std::int64_t size) {
 
 off_t offset(index_t n, index_t i, index_t j) { return off_t(sizeof(double)) * (off_t(j) * n + i); }
 
-/// pread() or pwrite() as often as it takes: `step(data, bytes, at)`. Returns false where the file ends, or nothing
-/// more is taken.
+/// Calls `step(data, bytes, at)`, which is pread() or pwrite(), until all bytes are transferred. Returns false if the
+/// file ends, or if a call writes nothing more.
 template <class Byte, class Step>
 bool transfer(const std::string& path, const char* doing, Byte* data, std::size_t bytes, off_t at, Step step) {
-  constexpr std::size_t most = std::size_t(1) << 30;  // the most that every system takes at once is just under 2 GiB
+  constexpr std::size_t most = std::size_t(1) << 30;  // every system accepts just under 2 GiB in one call
   while (bytes > 0) {
     const ssize_t done = step(data, std::min(bytes, most), at);
     if (done < 0 && errno == EINTR) continue;
@@ -119,9 +119,9 @@ std::string folder_of(const std::string& path) {
 }
 
 const std::string temporary_suffix = ".part";
-constexpr std::size_t temporary_letters = 6;  ///< that mkstemps() chooses
+constexpr std::size_t temporary_letters = 6;  ///< number of letters that mkstemps() chooses
 
-/// Whether `name` is <base>.XXXXXX.part.
+/// Returns whether `name` is <base>.XXXXXX.part.
 bool is_temporary_name(const std::string& name, const std::string& base) {
   const std::size_t dot = base.size(), end = dot + 1 + temporary_letters;
   return name.size() == end + temporary_suffix.size() && name.compare(0, dot, base) == 0 && name[dot] == '.' &&
@@ -129,8 +129,8 @@ bool is_temporary_name(const std::string& name, const std::string& base) {
          std::all_of(name.begin() + dot + 1, name.begin() + end, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-/// Deletes what processes of this user that were killed have left: temporary files for `path`, with no second name,
-/// whose lock nobody holds. Where the file system has no locks, nothing.
+/// Deletes temporary files for `path` that killed processes of this user have left: files with no second name, whose
+/// lock nobody holds. Deletes nothing if the file system has no locks.
 void remove_abandoned(const std::string& path) {
   const std::string folder = folder_of(path), base = path.substr(path.rfind('/') + 1);
   DIR* entries = opendir(folder.c_str());
@@ -148,7 +148,7 @@ void remove_abandoned(const std::string& path) {
   closedir(entries);
 }
 
-/// Creates <path>.XXXXXX.part, locked as long as the descriptor or a copy of it is open. Returns its name.
+/// Creates <path>.XXXXXX.part, locked as long as the descriptor or a copy of it is open. Returns the file's name.
 std::string create_temporary(const std::string& path, Descriptor& file) {
   for (;;) {
     std::string name = path + "." + std::string(temporary_letters, 'X') + temporary_suffix;
@@ -161,7 +161,7 @@ std::string create_temporary(const std::string& path, Descriptor& file) {
       fail(path, "create", error);
     }
     fcntl(file.fd, F_SETFD, FD_CLOEXEC);
-    // Before it is locked, somebody may take it for an abandoned one, and delete it.
+    // Until the file is locked, another process may take it for an abandoned file, and delete it.
     int locked;
     while ((locked = flock(file.fd, LOCK_EX)) != 0 && errno == EINTR) {
     }
@@ -171,14 +171,14 @@ std::string create_temporary(const std::string& path, Descriptor& file) {
   }
 }
 
-/// A new name of a folder reaches the disk too. Where that cannot be had, the file is complete all the same.
+/// Makes the disk store a new name in a folder. Ignores failure, because the file itself is complete.
 void flush_folder(const std::string& folder) {
   Descriptor d;
   d.fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (d.fd >= 0) fsync(d.fd);
 }
 
-/// Without link(), as on FAT.
+/// Renames `from` to `to` without link(), which FAT lacks. Returns -1, with EEXIST in errno, if `to` exists.
 int rename_without_replacing(const char* from, const char* to) {
 #if defined(__linux__) && defined(SYS_renameat2)
   constexpr unsigned no_replace = 1;  // RENAME_NOREPLACE
@@ -202,11 +202,11 @@ int move_without_replacing(const char* from, const char* to) {
   refuse(path, "exists", "'" + path + "' exists, and is only replaced with replace = TRUE");
 }
 
-/// Refuses `path` if what is there may not be replaced. Returns its permission bits; -1 if there is nothing.
+/// Throws if the file at `path` may not be replaced. Returns its permission bits, or -1 if there is no file.
 int replaceable_mode(const std::string& path, bool replace, const FactorFile* input) {
   struct stat target;
   if (stat(path.c_str(), &target) != 0) {
-    if (!replace && lstat(path.c_str(), &target) == 0) refuse_existing(path);  // a link to nothing
+    if (!replace && lstat(path.c_str(), &target) == 0) refuse_existing(path);  // a dangling link
     return -1;
   }
   if (!replace && input && input->state().same_file(state_of(target)))
@@ -218,7 +218,8 @@ int replaceable_mode(const std::string& path, bool replace, const FactorFile* in
   return int(target.st_mode & 0777);
 }
 
-/// Beyond the limit (ulimit -f), writing is not an error but a signal that ends R.
+/// Throws no_space if `bytes` exceed the limit (ulimit -f): writing beyond the limit is a signal that ends R, not an
+/// error.
 void require_allowed_size(const std::string& path, off_t bytes) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && rlim_t(bytes) > limit.rlim_cur)

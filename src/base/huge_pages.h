@@ -11,10 +11,11 @@
 
 namespace gpucholmod {
 
-/// Asks for huge pages in memory that is about to be written for the first time; advice, so it cannot fail.
+/// Asks the system for huge pages in memory that is about to be written for the first time. This is advice, so it
+/// cannot fail.
 ///
-/// The first touch of fresh memory goes at 2 GB/s a thread in pages of 4 KiB and at 6 to 13 GB/s in huge ones
-/// (measured: log/measurements.md), and an R call that returns an n x n matrix waits for just that.
+/// The first touch of fresh memory runs at 2 GB/s a thread in pages of 4 KiB, and at 6 to 13 GB/s in huge pages
+/// (measured: log/measurements.md). An R call that returns an n x n matrix waits for just this first touch.
 inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr std::size_t worth_it = std::size_t(4) << 20;
@@ -26,9 +27,9 @@ inline void prefer_huge_pages([[maybe_unused]] void* data, [[maybe_unused]] std:
 #endif
 }
 
-/// Has the system provide the fresh memory [from, to) of [begin, end), without changing what it holds; advice, too
-/// (Linux 5.14 or later). If two threads touch the same huge page at once, the kernel clears two and discards one. So
-/// each page is provided only by the call whose part ends in it or spans it.
+/// Makes the system provide the fresh memory [from, to) of [begin, end), without changing its contents; this is advice,
+/// too (Linux 5.14 or later). If two threads touch the same huge page at once, the kernel clears two pages and discards
+/// one. So each page is provided only by the call whose part ends in the page or spans it.
 inline void provide_pages([[maybe_unused]] void* begin, [[maybe_unused]] void* end, [[maybe_unused]] void* from,
                           [[maybe_unused]] void* to) {
 #ifdef __linux__

@@ -12,12 +12,12 @@
 
 namespace gpucholmod {
 
-/// Numbers of V from which on a look at them on the host takes longer than one on a device, which starts a kernel.
+/// The number of entries of V from which on the host looks at V for longer than a device, which has to start a kernel.
 constexpr index_t worth_a_look = 4096;
 
-/// Modifies R into a second factor though nobody has looked at V yet: the device does so while it works. Returns false,
-/// and has changed nothing, if there is no room for a second factor or numbers need care: then V has to be looked at
-/// first, which finds what is wrong with it and where. Throws not_finite and overflow where a downdate fails and V
+/// Modifies R into a second factor before anybody has looked at V: the device looks at V while it works. Returns false,
+/// and has changed nothing, if there is no room for a second factor or numbers need care. The caller then has to look
+/// at V first, which finds what is wrong with V and where. Throws not_finite and overflow if a downdate fails and V
 /// holds such a number.
 template <class T, class Storage>
 bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made,
@@ -38,7 +38,7 @@ bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::uniq
     if (error.code() == ErrorCode::overflow || error.code() == ErrorCode::bad_diagonal) return false;
     throw;
   }
-  // Where a pass has failed, those behind it have not been looked at.
+  // If a pass has failed, the device has not looked at the columns of later passes.
   const double seen = sweep.largest(), largest = work.pivot < 0 ? seen : largest_in_V<T>(V.view(task.n, task.k));
   const Prospect ahead = look_ahead(largest);
   if (std::max(seen, largest) > Storage::largest_plain || needs_care(ahead)) return false;
@@ -50,7 +50,7 @@ bool modify_at_once(Storage& R, const ColumnsOfV& V, const Task& task, std::uniq
   return true;
 }
 
-/// What modify_stored() does where there is nothing to add or take away.
+/// Multiplies R by `scale`, which is all that modify_stored() does if R or V has no columns.
 template <class Storage>
 Work scale_stored(Storage& R, double scale, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun) {
   Work work;
@@ -65,37 +65,40 @@ Work scale_stored(Storage& R, double scale, std::unique_ptr<HeldFactor>* made, s
   return work;
 }
 
-/// What HeldFactor::modify() promises, once for every storage that a factor of scalars T may lie in. A Storage has
+/// Does what HeldFactor::modify() promises, for every storage of a factor of scalars T. A Storage has
 ///
 ///   Computed              the scalars in which R and V are scaled and modified
-///   device_name()         of the GPU that it is on, if any
+///   device_name()         the name of the GPU that holds the factor, if any
 ///   range(), set_range()  the Range of its entries, as far as it is known
-///   look()                finds that out anew
-///   together(f)           does f, one operation of all processes that share it, and returns the failing pivot
-///   may_fail(task)        whether an update in place may fail though `range()` does not tell
-///   looks                 whether a sweep can look at V while it works, and multiply its columns: then
-///                         modify_at_once() gives it ColumnsOfV that may not be made, asks for that by a last argument
-///                         of sweep(), and for what it has seen by its largest(); where a number of V is larger than
-///                         `largest_plain`, the sweep does nothing
+///   look()                finds the range anew
+///   together(f)           calls f, one operation of all processes that share R, and returns the failing pivot
+///   may_fail(task)        whether an update in place may fail although `range()` does not tell
+///   looks                 true if a sweep can look at V while it works, and multiply the columns of V. Then
+///                         modify_at_once() passes ColumnsOfV whose multiples may not have been made, asks for the
+///                         look by a last argument of sweep(), and reads the outcome from the sweep's largest(); if a
+///                         number of V is larger than `largest_plain`, the sweep does nothing
 ///   sweep(V, task, e, scale, poll)
-///                         the modification of R / 2^e by V / 2^e, whose result is multiplied by `scale`; of that
-///     tests()             whether it can find out without writing anything whether R can be modified
+///                         the modification of R / 2^e by V / 2^e, whose result is multiplied by `scale`; it has
+///     tests()             whether the sweep can test the modification without writing to the factor
 ///     second(f), second_if_room(f)
-///                         f(), which allocates a second factor; the latter null where none is wanted, or has no room
+///                         f(), which allocates a second factor; second_if_room() returns null if no second factor is
+///                         wanted, or memory is short
 ///     run(R, to, begun, work)
-///                         does it from R to `to`, which may be R; null: finds that out. `begun`, if given, becomes
-///                         true when all memory is there, before anything is written. Returns the failing pivot
-///     finish(work)        waits until the device has done all, and says in `work` what it took
-///   another()             memory for a second factor
-///   divided(e), scaled(by)   a second factor, R / 2^e to be computed with, and `by` R as a result
-///   multiply(by)          the same of a result in place
+///                         modifies R into `to`, which may be R; if `to` is null, only tests the modification. Sets
+///                         `begun`, if given, when all memory is allocated, before anything is written. Returns the
+///                         failing pivot
+///     finish(work)        waits until the device has done all, and records in `work` what the modification took
+///   another()             allocates memory for a second factor
+///   divided(e), scaled(by)   a second factor: R / 2^e to be computed with, and `by` R as a result
+///   multiply(by)          multiplies a result in place
 ///   settle_range()        looks at a result that may have come near the ends of the range
 ///   replace(other, made, begun)
-///                         what is in `other` becomes *made, or, where `made` is null, this factor. `begun` becomes
-///                         true before anything that may throw and leave this factor half modified
+///                         moves the factor in `other` to *made, or, if `made` is null, to this factor. Sets `begun`
+///                         before anything that may throw and leave this factor half modified
 ///
-/// By way of a second factor where numbers need scaling, may become too large for T, or too small on the diagonal, for
-/// a new one, and where the storage wants one. In place, whether R can be modified is found out beforehand.
+/// Modifies by way of a second factor if numbers need scaling, or may become too large for T or too small on the
+/// diagonal; if a new factor is wanted; and if the storage wants a second factor. In place, finds out first whether R
+/// can be modified.
 template <class T, class Storage>
 Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::unique_ptr<HeldFactor>* made,
                    const Poll& poll, std::atomic<bool>& begun) {
@@ -116,7 +119,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
     ahead = look_ahead();
   }
   const bool careful = ahead.rescale || ahead.vanishes;
-  std::unique_ptr<Storage> other;  // outlives what writes to it
+  std::unique_ptr<Storage> other;  // outlives the sweep that writes to it
   auto sweep = R.sweep(V.data(), task, ahead.rescale ? ahead.e : 0, ahead.rescale ? 1 : task.scale, poll);
   const Clock clock;
   const auto finish = [&] {
@@ -127,7 +130,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
     other = sweep.second_if_room([&] { return R.another(); });
     const bool test = !other && ((task.removed > 0 && task.keep_intact) || R.may_fail(task));
     if (!other && (!test || sweep.tests())) {
-      // Nothing is changed before all processes have come to this, whatever one of them may fail at.
+      // No process changes its columns before all processes have reached this point, even if one of them fails.
       work.pivot = R.together([&] { return test ? sweep.run(R, nullptr, nullptr, work) : index_t(-1); });
       if (work.pivot < 0) work.pivot = R.together([&] { return sweep.run(R, &R, &begun, work); });
       finish();

@@ -8,18 +8,19 @@
 
 namespace gpucholmod {
 
-/// What the triangle of a factor that is never read looks like; from `filled` on, the more suspicious the later.
+/// The states of the triangle of a factor that is never read; from `filled` on, the later the more suspicious.
 enum class OtherTriangle {
   zero,
-  filled,            ///< it is not zero
-  transposed,        ///< it is not zero, and the triangle that is read is: a factor of the other kind
-  nearly_symmetric,  ///< it mirrors the triangle that is read, but for eps^(1/4) of the sizes
-  symmetric          ///< but for eps^(1/2), what inverting a matrix may leave: the matrix, not its factor
+  filled,            ///< a triangle that is not zero
+  transposed,        ///< a triangle that is not zero, while the triangle that is read is: a factor of the other kind
+  nearly_symmetric,  ///< the mirror image of the triangle that is read, but for eps^(1/4) of the sizes
+  /// The mirror image but for eps^(1/2), which inverting a matrix may leave: the matrix, not its factor.
+  symmetric
 };
 
-/// Looks at the triangle that is not read: at all of it up to order 32, otherwise at the longest column of it and at 64
-/// places beside the diagonal. Where a place is not zero, compares it with the place that it mirrors; reads the whole
-/// matrix where none of these tells it from a symmetric one.
+/// Looks at the triangle that is not read: at all of it up to order 32, otherwise at its longest column and at 64
+/// places beside the diagonal. If an entry there is not zero, compares such places with their mirror images. Reads the
+/// whole matrix if these comparisons do not tell it from a symmetric matrix.
 template <class S>
 class LookAtOtherTriangle {
  public:
@@ -33,7 +34,7 @@ class LookAtOtherTriangle {
   }
 
  private:
-  // i > j: the two places in which a symmetric matrix has one number.
+  // For i > j: the two entries that are equal in a symmetric matrix.
   S own(index_t i, index_t j) const { return lower_ ? R_(i, j) : R_(j, i); }
   S other(index_t i, index_t j) const { return lower_ ? R_(j, i) : R_(i, j); }
 
@@ -47,7 +48,7 @@ class LookAtOtherTriangle {
     return is_zero_column(lower_ ? n - 1 : 0) && each_place([&](index_t i, index_t j) { return other(i, j) == 0; });
   }
 
-  /// Looks at column j of the other triangle.
+  /// Returns whether column j of the other triangle is zero.
   bool is_zero_column(index_t j) const { return are_zero(j, lower_ ? 0 : j + 1, lower_ ? j : R_.cols); }
   bool is_own_zero() const {
     for (index_t j = 0; j < R_.cols; ++j)
@@ -58,19 +59,20 @@ class LookAtOtherTriangle {
     return std::all_of(R_.col(j) + first, R_.col(j) + last, [](S x) { return x == 0; });
   }
 
-  /// Calls f(i, j) beside the diagonal, and in the first column and row, or the last ones, until it returns false.
+  /// Calls f(i, j) beside the diagonal, and in the first column and row, or the last ones, until f returns false.
   template <class F>
   bool each_place(F f) const {
     const index_t n = R_.cols, count = std::min<index_t>(n - 1, places);
     for (index_t p = 0; p < count; ++p) {
       index_t i = 1 + p * (n - 1) / count;
-      if (n - 1 >= 2 * places) i += p & 1;  // or places with an even distance would be odd alone
+      if (n - 1 >= 2 * places) i += p & 1;  // otherwise, at an even distance, all places would be odd
       if (!f(i, i - 1) || !(lower_ ? i == n - 1 || f(n - 1, i - 1) : f(i, 0))) return false;
     }
     return true;
   }
 
-  /// Is true also for numbers that are small beside the diagonal: of a symmetric matrix these may be rounding errors.
+  /// Returns whether two entries may mirror each other. True also for numbers that are small beside the diagonal: in a
+  /// symmetric matrix such numbers may be rounding errors.
   bool is_perhaps_mirrored(index_t i, index_t j) const {
     const double a = double(own(i, j)), b = double(other(i, j));
     const double beside = std::sqrt(std::abs(double(R_(i, i)))) * std::sqrt(std::abs(double(R_(j, j))));
@@ -79,7 +81,7 @@ class LookAtOtherTriangle {
 
   /// Compares the two triangles as a whole, so that small numbers do not count.
   OtherTriangle compared() const {
-    long double difference = 0, size = 0;  // of which no sum overflows
+    long double difference = 0, size = 0;  // no sum of these overflows
     for (index_t j = 0; j < R_.cols; ++j)
       for (index_t i = j + 1; i < R_.cols; ++i) {
         const long double a = own(i, j), b = other(i, j);

@@ -13,13 +13,14 @@ namespace gpucholmod {
 ///   [ x~ ]   [ c   s ] [ x ]
 ///   [ y~ ] = [ s  -c ] [ y ]      c = x / rho, s = y / rho
 ///
-/// Of y > 0, as the diagonal of a factor is, s > 0: where a row or column moves, every new diagonal is positive without
-/// further ado.
+/// If y > 0, as on the diagonal of a factor, then s > 0. So every new diagonal entry is positive without further ado
+/// when a row or column moves.
 template <class T>
 struct Reflection {
   T c, s;
 
-  /// x <- rho. Nothing is squared, so nothing over- or underflows on the way.
+  /// Returns the reflection that takes (x, y) to (rho, 0), and sets x to rho. Squares nothing, so nothing over- or
+  /// underflows on the way.
   static GPUCHOLMOD_HOST_DEVICE Reflection of(T& x, T y) {
     const T rho = hypot(x, y);
     const Reflection made{x / rho, y / rho};
@@ -33,8 +34,9 @@ struct Reflection {
   }
 };
 
-/// Those that take a column's entries below row `to` into the one above, from the last, row `from`, on; x (from + 1) <-
-/// what becomes of it. The first of them is of rows from - 1 and from.
+/// Returns the reflections that fold a column's entries below row `to` into row `to`, from row `from` upwards; the
+/// first reflection is of rows from - 1 and from. Overwrites x (from + 1): x[to] becomes the new entry, the rows below
+/// hold norms on the way.
 template <class T>
 std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
   std::vector<Reflection<T>> all;
@@ -42,8 +44,8 @@ std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
   return all;
 }
 
-/// The rows of z <- what reflections in the order in which they were found make of them: of rows i and i + 1,
-/// from `first` on, or, `back`, of rows i - 1 and i, from `first` on upwards.
+/// Applies reflections to the rows of z, in the order in which they were found: to rows i and i + 1 with i ascending
+/// from `first`, or, if `back`, to rows i - 1 and i with i descending from `first`.
 template <class T>
 void reflect_rows(const std::vector<Reflection<T>>& all, index_t first, bool back, MatrixView<double> z) {
   for (index_t s = 0; s < z.cols; ++s) {

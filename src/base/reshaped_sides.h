@@ -9,11 +9,11 @@
 #include "base/held_batch.h"
 #include "base/task.h"
 
-/// Right-hand sides of a factor whose rows and columns come, go or move: what happens to them besides the modification
-/// of what lies behind. Before, R'z = b; after, R~'z~ = b~. Reference: inst/design/reshape.md.
+/// Right-hand sides of a factor whose rows and columns are inserted, removed or moved: their changes besides the
+/// modification of the rows behind. Before, R'z = b; after, R~'z~ = b~. Reference: inst/design/reshape.md.
 namespace gpucholmod {
 
-/// Those of 0 .. n - 1 that are not in `gone`, which ascends.
+/// Returns the numbers of 0 .. n - 1 that are not in `gone`, which ascends.
 inline std::vector<index_t> others_than(const std::vector<index_t>& gone, index_t n) {
   std::vector<index_t> keep;
   std::size_t q = 0;
@@ -24,7 +24,8 @@ inline std::vector<index_t> others_than(const std::vector<index_t>& gone, index_
   return keep;
 }
 
-/// right.out <- the rows of z that stay. Returns those that go, m x |gone|: they belong to the columns of the update.
+/// Copies the rows of z that stay to right.out. Returns the rows that are removed, m x |gone|, which belong to the
+/// columns of the update.
 inline std::vector<double> remove_rows(const RightHandSideView& right, const std::vector<index_t>& gone,
                                        const std::vector<index_t>& keep) {
   const index_t m = right.m();
@@ -36,8 +37,8 @@ inline std::vector<double> remove_rows(const RightHandSideView& right, const std
   return Y;
 }
 
-/// right.out <- z with z2 = S22'^-1 (b2 - S12'z1) put in at row `at`, b2' in right.Y. Returns z2' (m x p): it belongs
-/// to the columns of the downdate. S12: `at` rows; S22: p x p, upper.
+/// Copies z to right.out, with z2 = S22'^-1 (b2 - S12'z1) inserted at row `at`; right.Y is b2'. Returns z2' (m x p),
+/// which belongs to the columns of the downdate. S12: `at` rows; S22: p x p, upper.
 inline std::vector<double> insert_rows(const RightHandSideView& right, index_t at, MatrixView<const double> S12,
                                        MatrixView<const double> S22) {
   const index_t p = S22.cols, m = right.m();
@@ -57,10 +58,10 @@ inline std::vector<double> insert_rows(const RightHandSideView& right, index_t a
   return Y;
 }
 
-/// Right-hand sides of a batch whose members lose rows, as a modification of what is left takes them.
+/// Holds right-hand sides of a batch whose members lose rows, arranged for the modification of the rows that stay.
 class SidesOfRemoval {
  public:
-  /// orders: of the members before, n the largest.
+  /// Copies rows that stay and rows that are removed. orders: orders of the members before; n: the largest of them.
   SidesOfRemoval(const BatchRemoval& what, const std::vector<index_t>& orders, index_t n) : given_(what.sides) {
     const index_t m = given_.m, p = what.p, left = n - p, b = index_t(orders.size());
     kept_.resize(left * m * b);
@@ -74,7 +75,7 @@ class SidesOfRemoval {
       }
     }
   }
-  /// Refers to what this holds.
+  /// Returns the right-hand sides of the modification, which refer to memory of this object.
   BatchSides of_modification() const {
     return {given_.m, {kept_.data(), gone_.data(), given_.first.out, given_.first.rest}};
   }
@@ -84,8 +85,9 @@ class SidesOfRemoval {
   std::vector<double> kept_, gone_;
 };
 
-/// What is inserted at `at`, for a factor divided by 2^e: X by 4^e, the new rows of b by 2^e. Throws bad_diagonal where
-/// an entry of the diagonal of the inserted block loses digits by that; those beside it may.
+/// Holds the rows and columns that are inserted at `at`, for a factor divided by 2^e: X divided by 4^e, the new rows of
+/// b by 2^e. The constructor throws bad_diagonal if an entry of the diagonal of the inserted block loses digits by the
+/// division; other entries may lose digits.
 class ScaledRows {
  public:
   ScaledRows(const double* X, index_t rows, index_t at, index_t p, const RightHandSideView& right, int e)

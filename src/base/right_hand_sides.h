@@ -11,7 +11,7 @@
 
 namespace gpucholmod {
 
-/// Throws overflow unless x, an entry of z or y, can be held in single precision. row, col: from 0.
+/// Throws overflow unless single precision can hold x, an entry of z or y. row, col: counted from 0.
 inline void require_single(const char* argument, double x, index_t row, index_t col) {
   if (!std::isfinite(float(x)))
     throw Error(ErrorCode::overflow,
@@ -19,22 +19,24 @@ inline void require_single(const char* argument, double x, index_t row, index_t 
                 {{"argument", argument}, {"row", double(row + 1)}, {"col", double(col + 1)}});
 }
 
-/// Returns the sum of squares of a column, divided by `scale`.
+/// Returns the sum of the squares of a column's entries, each divided by `scale`.
 inline double squares(const double* column, index_t rows, double scale) {
   double sum = 0;
   for (index_t i = 0; i < rows; ++i) sum += column[i] / scale * (column[i] / scale);
   return sum;
 }
 
-/// What a modification leaves of Y for one right-hand side, for k columns of V, the first of which are added.
+/// Refers to the values that a modification leaves of Y for one right-hand side: one for each of k columns of V, the
+/// first `added` of which are added.
 struct RestOfSide {
   const double* at;
   index_t stride, k, added;
 };
 
 /// Returns the residual sum of squares that `before` becomes. [R z; 0 rho] is the factor of a matrix whose last entry
-/// is b'A^-1 b + rho^2, or y'y, and is known to rounding of that: where what is missing is less than `units` of it, rho
-/// is 0, and where it is more, NaN. NaN and infinity stay. squares_of_z(): |z|^2 + |z~ / scale|^2.
+/// is b'A^-1 b + rho^2, or y'y. That entry is known to its rounding error. So, if a negative sum comes out, rho becomes
+/// 0 if the sum is off by less than `units` of that entry, and NaN if it is off by more. NaN and infinity stay.
+/// squares_of_z(): |z|^2 + |z~ / scale|^2.
 template <class F>
 double residual_sum(double before, const RestOfSide& rest, double scale, Precision precision, F&& squares_of_z) {
   const double units = 100 * (precision == Precision::single ? double(std::numeric_limits<float>::epsilon())
@@ -59,13 +61,13 @@ class OwnedRightHandSides {
   index_t m = 0;
   std::vector<double> z;  ///< n x m
   std::vector<double> Y;  ///< m x k
-  /// Residual sums of squares of each; or none. NaN: more was taken away than there was; infinity: beyond the range of
-  /// doubles.
+  /// The residual sums of squares, one for each right-hand side, or none. NaN: more was taken away than there was;
+  /// infinity: the sum is beyond the range of doubles.
   std::vector<double> rss;
 
   OwnedRightHandSides() = default;
-  /// Copies `from` (n x m), `columns` (k x m), of which Y is the transpose, and sums (m), unless it is null, to rss.
-  /// Throws not_finite, with the names of the two arguments.
+  /// Copies `from` (n x m) to z, the transpose of `columns` (k x m) to Y, and sums (m), unless null, to rss. Throws
+  /// not_finite, with the name of the argument.
   OwnedRightHandSides(const char* name_of_z, MatrixView<const double> from, const char* name_of_Y,
                       MatrixView<const double> columns, const double* sums)
       : m(from.cols), z(from.rows * m), Y(m * columns.rows) {
@@ -78,14 +80,14 @@ class OwnedRightHandSides {
     if (sums) rss.assign(sums, sums + m);
   }
 
-  /// Modified right-hand sides go to memory of the caller's, n x m, instead of z, which then stays as it is. Nobody
-  /// reads that memory unless the call has succeeded.
+  /// Redirects modified right-hand sides to the caller's memory, n x m, so that z stays as it is. Nobody reads that
+  /// memory unless the call has succeeded.
   void put_into(double* place) { place_ = place; }
   bool has_place() const { return place_ != nullptr; }
 
-  /// Returns what a backend sees, and allocates its results. `task`: of k columns of V. `columns` (m x k), sorted and
-  /// scaled as V is, replaces Y and has to outlive the view. `order`: of the new factor. Throws overflow if a number is
-  /// too large for the precision of the task.
+  /// Allocates the results, and returns the view that a backend sees. `task`: of k columns of V. `columns` (m x k),
+  /// sorted and scaled as V is, replaces Y and has to outlive the view. `order`: of the new factor. Throws overflow if
+  /// a number is too large for the precision of the task.
   RightHandSideView view(const Task& task, const double* columns, index_t order) {
     for (index_t j = 0; j < m && task.precision == Precision::single; ++j) {
       for (index_t i = 0; i < task.n; ++i) require_single("z", z[i + j * task.n], i, j);
@@ -100,8 +102,8 @@ class OwnedRightHandSides {
             {rest_.data(), m, task.k, m}};
   }
 
-  /// Replaces z, unless there is another place, and rss by those of the modified factor, when the call of `task` has
-  /// succeeded. unscaled_z: as of Work.
+  /// Replaces z, unless put_into() has redirected the results, and rss by those of the modified factor. Must be called
+  /// only when the call of `task` has succeeded. unscaled_z: as in Work.
   void settle(const Task& task, bool unscaled_z) {
     if (unscaled_z)
       for (index_t i = 0; i < rows_ * m; ++i) out()[i] *= task.scale;
@@ -121,7 +123,7 @@ class OwnedRightHandSides {
   double* out() { return has_place() ? place_ : out_.data(); }
   const double* out() const { return has_place() ? place_ : out_.data(); }
 
-  index_t rows_ = 0;  ///< of the result
+  index_t rows_ = 0;  ///< rows of the result
   double* place_ = nullptr;
   std::vector<double> out_, rest_;
 };

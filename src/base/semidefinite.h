@@ -8,9 +8,9 @@
 
 namespace gpucholmod {
 
-/// A factor with zeros on its diagonal that is kept, with stand-ins in their place (base/zeros.h). Columns can be added
-/// to it, until it has no zeros any more; from then on it is as any other. Whatever needs a positive definite matrix
-/// throws bad_diagonal before.
+/// Holds a factor with zeros on its diagonal, with stand-ins in their place (base/zeros.h). Columns can be added to the
+/// factor until it has no zeros any more; from then on it is as any other factor. As long as it has zeros, every
+/// function that needs a positive definite matrix throws bad_diagonal.
 class Semidefinite : public HeldFactor {
  public:
   Semidefinite(std::unique_ptr<HeldFactor> inner, Zeros zeros) : inner_(std::move(inner)), zeros_(std::move(zeros)) {}
@@ -52,7 +52,7 @@ class Semidefinite : public HeldFactor {
     zeros_.require_update(task.removed);
     const auto V = given.view(task.n, task.k);
     const double largest = precision() == Precision::single ? largest_in_V<float>(V) : largest_in_V<double>(V);
-    Zeros before = zeros_, left = before;  // all memory, before anything changes
+    Zeros before = zeros_, left = before;  // allocates all memory before anything changes
     std::vector<double> entries(order());
     std::vector<index_t> changed;
     changed.reserve(before.rows().size());
@@ -92,7 +92,7 @@ class Semidefinite : public HeldFactor {
     inner_->shift(from, to, task, made, poll, begun);
   }
 
-  /// Returns `made`, with zeros if there are any.
+  /// Returns `made`, as a Semidefinite if there are zeros.
   static std::unique_ptr<HeldFactor> with_zeros(std::unique_ptr<HeldFactor> made, Zeros zeros) {
     if (!zeros.any()) return made;
     return std::make_unique<Semidefinite>(std::move(made), std::move(zeros));
@@ -100,7 +100,7 @@ class Semidefinite : public HeldFactor {
 
  private:
   static constexpr const char* stays = "its rows and columns cannot come, go or move";
-  /// R X or R'X, without what the stand-ins, which are powers of two, contribute.
+  /// Overwrites X with R X or R'X, without the contribution of the stand-ins, which are powers of two.
   void multiply_once(TriangularProduct which, double* X, index_t m) const {
     const index_t n = order();
     std::vector<double> contributed;
@@ -113,7 +113,7 @@ class Semidefinite : public HeldFactor {
     std::size_t i = 0;
     each([&](double& x) { x -= contributed[i++]; });
   }
-  /// Chooses the stand-in anew where no number is larger than `largest`; nobody sees it.
+  /// Chooses the stand-in anew for numbers no larger than `largest`. Users do not see that it changes.
   void choose_stand_in(double largest) {
     Zeros chosen = zeros_;
     chosen.choose<double>(precision(), largest);
@@ -121,7 +121,7 @@ class Semidefinite : public HeldFactor {
     inner_->set_diagonal(zeros_.rows(), chosen.stand_in());
     zeros_ = std::move(chosen);
   }
-  /// Restores zeros with their former stand-in, so that small numbers in their rows are kept if a large V has not been
+  /// Restores zeros with their former stand-in, so that small numbers in their rows are kept when a large V was not
   /// added.
   void put_back(Zeros before) {
     if (before.stand_in() != zeros_.stand_in()) inner_->set_diagonal(before.rows(), before.stand_in());
@@ -135,8 +135,8 @@ class Semidefinite : public HeldFactor {
   Zeros zeros_;
 };
 
-/// Returns make(R), a factor that is kept and computed with in `precision`, for R (n x n), whose rows make() turns.
-/// Where R has zeros on its diagonal, that is make() of a copy with stand-ins, and remembers them.
+/// Returns make(R), a factor that is kept and computed with in `precision`, for R (n x n), whose rows make() turns. If
+/// R has zeros on its diagonal, returns make() of a copy with stand-ins, as a Semidefinite that remembers the zeros.
 template <class S, class F>
 std::unique_ptr<HeldFactor> keep_with_zeros(const S* R, index_t n, Uplo uplo, Precision precision, F&& make) {
   const MemorySource<S> source(R, n);
@@ -150,8 +150,8 @@ std::unique_ptr<HeldFactor> keep_with_zeros(const S* R, index_t n, Uplo uplo, Pr
   return Semidefinite::with_zeros(std::move(made), std::move(zeros));
 }
 
-/// The same for an upper factor that is read by pieces of columns, whose rows are turned here. Nobody looks at its
-/// diagonal unless make(R) throws bad_diagonal.
+/// Returns make(R) for an upper factor that is read by pieces of columns. Looks at the diagonal only if make(R) throws
+/// bad_diagonal; then turns rows, puts stand-ins for zeros, and calls make() again.
 template <class F>
 std::unique_ptr<HeldFactor> keep_with_zeros(const Source<double>& R, index_t n, Precision precision, F&& make) {
   try {

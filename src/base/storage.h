@@ -4,7 +4,8 @@
 
 #include "base/types.h"
 
-/// Where a factor is read from and where it is written to, by pieces of columns: memory, or a file (base/file.h).
+/// The sources from which a factor is read and the sinks to which it is written, by pieces of columns: memory, or a
+/// file (base/file.h).
 namespace gpucholmod {
 
 /// An n x n matrix to read. Several threads may read at once.
@@ -12,7 +13,8 @@ template <class S>
 class Source {
  public:
   virtual ~Source() = default;
-  /// Rows [first, last) of column j, in memory of its own or copied to `scratch`, which has room for them.
+  /// Returns rows [first, last) of column j, in memory of the source or copied to `scratch`, which has room for these
+  /// rows.
   virtual const S* column(index_t j, index_t first, index_t last, S* scratch) const = 0;
 };
 
@@ -21,9 +23,9 @@ template <class S>
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// Rows [first, last) of column j.
+  /// Writes rows [first, last) of column j.
   virtual void put(index_t j, index_t first, index_t last, const S* values) = 0;
-  /// The same, zeros.
+  /// Writes zeros to rows [first, last) of column j.
   virtual void clear(index_t j, index_t first, index_t last) = 0;
 };
 

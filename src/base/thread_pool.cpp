@@ -25,7 +25,8 @@ struct WithoutSignals {};
 #else
 int this_process() { return int(getpid()); }
 
-/// Threads started meanwhile are sent no signals: R's handlers are for its own thread.
+/// Blocks signals while the object lives, so that threads started meanwhile receive none: R's handlers are for R's own
+/// thread.
 struct WithoutSignals : NotCopied {
   WithoutSignals() {
     sigset_t all;
@@ -39,15 +40,15 @@ struct WithoutSignals : NotCopied {
 
 }  // namespace
 
-/// A thread, which sleeps while it is idle.
+/// A thread that sleeps while it is idle.
 struct Helpers::Worker {
   enum State { idle, called, working };
 
   std::mutex mutex;
   std::condition_variable wake, finished;
-  std::atomic<State> state{idle};  ///< changed under the mutex
-  Helpers* helpers = nullptr;      ///< that it is one of
-  int number = 0;                  ///< its place there, from 1 on
+  std::atomic<State> state{idle};  ///< state of the thread, changed under the mutex
+  Helpers* helpers = nullptr;      ///< helpers that the thread belongs to
+  int number = 0;                  ///< number of the thread among these, from 1 on
 
   void live() {
     std::unique_lock<std::mutex> lock(mutex);
@@ -55,7 +56,8 @@ struct Helpers::Worker {
       wake.wait(lock, [&] { return state == called; });
       state = working;
       lock.unlock();
-      for (const std::size_t next : {2 * number, 2 * number + 1})  // everybody wakes two others: all are awake sooner
+      // each thread wakes two others, so that all are awake sooner
+      for (const std::size_t next : {2 * number, 2 * number + 1})
         if (next < helpers->workers_.size()) helpers->workers_[next]->wake.notify_one();
       helpers->work_(number);
       lock.lock();
@@ -71,7 +73,7 @@ struct Helpers::Worker {
     state = called;
   }
 
-  /// It does not begin any more, or has finished.
+  /// Prevents the work from beginning, or waits until it has finished.
   void release() {
     for (int turn = 0; turn < 1000 && state == working; ++turn) std::this_thread::yield();
     std::unique_lock<std::mutex> lock(mutex);
@@ -80,20 +82,20 @@ struct Helpers::Worker {
   }
 };
 
-/// The idle ones of this process. Never destroyed, as they wait for ever.
+/// The idle threads of this process. A pool is never destroyed, because its threads wait for ever.
 class Helpers::Pool {
  public:
   static Pool& of_this_process() {
     static std::atomic<Pool*> pool{nullptr};
     Pool* found = pool;
     if (found != nullptr && found->owner_ == this_process()) return *found;
-    Pool* const made = new Pool;  // the threads of the process that this one was forked from have stayed there
+    Pool* const made = new Pool;  // the threads of the parent process have stayed in that process
     if (pool.compare_exchange_strong(found, made)) return *made;
     delete made;
     return *found;
   }
 
-  /// An idle one, or a new one; null: there are no more.
+  /// Returns an idle thread or a new one; null if there are no more.
   Worker* take() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!idle_.empty()) {
@@ -103,25 +105,25 @@ class Helpers::Pool {
     }
     [[maybe_unused]] const WithoutSignals meanwhile;
     try {
-      idle_.reserve(++count_);  // so that giving back cannot fail
+      idle_.reserve(++count_);  // so that give_back() cannot fail
       auto worker = std::make_unique<Worker>();
       std::thread([it = worker.get()] { it->live(); }).detach();
       return worker.release();
-    } catch (const std::exception&) {  // of memory or threads
+    } catch (const std::exception&) {  // no more memory or threads
       return nullptr;
     }
   }
 
   void give_back(const std::vector<Worker*>& workers) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    idle_.insert(idle_.end(), workers.rbegin(), workers.rend());  // the one taken first is the next to be taken
+    idle_.insert(idle_.end(), workers.rbegin(), workers.rend());  // the thread taken first is the next to be taken
   }
 
  private:
   const int owner_ = this_process();
   std::mutex mutex_;
   std::vector<Worker*> idle_;
-  std::size_t count_ = 0;  ///< of threads ever asked for
+  std::size_t count_ = 0;  ///< number of threads ever asked for
 };
 
 Helpers::Helpers(int count, std::function<void(int)> work) : work_(std::move(work)) {
@@ -134,7 +136,8 @@ Helpers::Helpers(int count, std::function<void(int)> work) : work_(std::move(wor
       if (worker == nullptr) break;
       workers_.push_back(worker);
     }
-  } catch (const std::bad_alloc&) {  // before the first was taken: the calling thread does everything
+  // thrown before the first thread was taken: the calling thread does all work
+  } catch (const std::bad_alloc&) {
   }
   for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i]->call(*this, int(i) + 1);
   for (std::size_t i = 0; i < workers_.size() && i < 2; ++i) workers_[i]->wake.notify_one();

@@ -15,11 +15,11 @@
 
 namespace gpucholmod {
 
-/// Threads of the CPU: `asked`, or, for 0, as many as there are cores, at most tuning::most_threads and
+/// Returns the number of CPU threads: `asked`, or, if that is 0, the number of cores, at most tuning::most_threads and
 /// OMP_THREAD_LIMIT.
 inline int threads_for(int asked) {
   if (asked > 0) return asked;
-  // Asked for once: the C library opens a file to know it.
+  // The C library opens a file to find the number of cores, so the number is asked for once.
   static const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   int most = std::min(tuning::most_threads, cores);
   if (const char* limit = std::getenv("OMP_THREAD_LIMIT"))
@@ -27,12 +27,12 @@ inline int threads_for(int asked) {
   return most;
 }
 
-/// Returns how many threads take the least time where p of them take work / p + p: `work` is in units of what the help
-/// of one thread takes.
+/// Returns how many threads take the least time if p threads take work / p + p. The unit of `work` is the time that the
+/// help of one thread takes.
 inline double threads_that_pay(double work) { return 1 + std::floor((std::sqrt(1 + 4 * work) - 1) / 2); }
 
-/// f(first, last) for each `block` neighbouring ones of n columns, by several threads, in any order; the calling thread
-/// does its share and calls watch() in between. Throws what one of them has thrown.
+/// Calls f(first, last) for every `block` neighbouring columns of n, by several threads, in any order. The calling
+/// thread does its share, and calls watch() in between. Throws what one of the threads has thrown.
 inline void for_columns(index_t n, int threads, const std::function<void(index_t first, index_t last)>& f,
                         const std::function<void()>& watch, index_t block = 64) {
   std::atomic<index_t> next{0};

@@ -8,10 +8,10 @@
 
 namespace gpucholmod {
 
-/// What a panel waits for in turn; fill and empty are the CPU's.
+/// The stages of a panel, in turn; the CPU does fill and empty.
 enum class Stage { fill, send, modify, fetch, empty };
 
-/// When what was done, in seconds since the timeline was made. Any thread may add to it.
+/// Records when each stage began and ended, in seconds since the timeline was made. Any thread may add an entry.
 class Timeline {
  public:
   struct Entry {
@@ -27,7 +27,7 @@ class Timeline {
     const std::lock_guard<std::mutex> lock(mutex_);
     entries_.push_back(entry);
   }
-  /// Not while others add.
+  /// Returns the entries. Must not be called while other threads add entries.
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
@@ -36,7 +36,7 @@ class Timeline {
   std::vector<Entry> entries_;
 };
 
-/// An entry from here to the end of its life; none where there is no timeline.
+/// Adds an entry that lasts from the constructor to the destructor, unless the timeline is null.
 class Span : NotCopied {
  public:
   Span(Timeline* timeline, Stage stage, int panel)

@@ -9,11 +9,11 @@
 #include "base/right_hand_sides.h"
 #include "base/storage.h"
 
-/// Factors some of whose diagonal entries are negative, as qr.R(qr(X)) and LINPACK leave them. A = R'R does not change
-/// where rows of R, which are columns of L = R', are turned: multiplied by -1.
+/// Factors that have negative entries on the diagonal, as qr.R(qr(X)) and LINPACK leave them. A = R'R does not change
+/// if rows of R, which are columns of L = R', are turned: multiplied by -1.
 namespace gpucholmod {
 
-/// Is true if the diagonal of R (n x n) has a negative entry.
+/// Returns whether the diagonal of R (n x n) has a negative entry.
 template <class S>
 bool has_negative_diagonal(const S* R, index_t n) {
   for (index_t j = 0; j < n; ++j)
@@ -21,7 +21,7 @@ bool has_negative_diagonal(const S* R, index_t n) {
   return false;
 }
 
-/// The rows of R whose diagonal entry is negative. Turning them twice gives the same bits as before.
+/// The rows of R whose diagonal entry is negative. Turning the rows twice gives the same bits as before.
 class TurnedRows {
  public:
   template <class S>
@@ -31,13 +31,13 @@ class TurnedRows {
   }
 
   bool any() const { return any_; }
-  /// Turns rows [first, last) of column j of what is stored, all of them in the triangle.
+  /// Turns rows [first, last) of stored column j, all of which are in the triangle: negates entries of turned rows.
   template <class S>
   void turn(index_t j, index_t first, index_t last, S* values) const {
     for (index_t i = first; i < last; ++i)
       if (turned_[uplo_ == Uplo::upper ? i : j]) values[i - first] = -values[i - first];
   }
-  /// Turns rows of the triangle of R (n x n).
+  /// Turns the rows in the triangle of R (n x n).
   template <class S>
   void turn(S* R) const {
     const index_t n = index_t(turned_.size());

@@ -9,7 +9,7 @@ namespace gpucholmod {
 
 using index_t = std::ptrdiff_t;
 
-/// A column-major rows x cols matrix that somebody else owns; ld >= rows.
+/// A view of a column-major rows x cols matrix that the view does not own; leading dimension ld >= rows.
 template <class T>
 struct MatrixView {
   T* data;
@@ -26,14 +26,14 @@ struct MatrixView {
   }
 };
 
-/// Base of what owns something, and is not copied.
+/// The base of classes that own something and are not copied.
 struct NotCopied {
   NotCopied() = default;
   NotCopied(const NotCopied&) = delete;
   NotCopied& operator=(const NotCopied&) = delete;
 };
 
-/// Calls f() where its scope ends, however that happens.
+/// Calls f() when its scope ends, by a return or by a throw.
 template <class F>
 class Finally : NotCopied {
  public:
@@ -50,22 +50,23 @@ enum class Precision { double_, single };
 template <class T>
 constexpr Precision precision_of = sizeof(T) == 8 ? Precision::double_ : Precision::single;
 
-/// Sets of vector instructions that the CPU's kernels are compiled for.
+/// The sets of vector instructions that the CPU's kernels are compiled for.
 enum class Instructions { automatic, plain, avx2, avx512 };
 
-/// Order of the two outer loops of the reference sweeps; both do the same arithmetic.
+/// The order of the two outer loops of the reference sweeps; both orders do the same arithmetic.
 ///   a  right-looking: rotation i is applied along row i of R as soon as it is known (stride ld)
 ///   b  left-looking: column j receives rotations 0 .. j-1, then yields rotation j (stride 1)
 enum class LoopOrder { a, b };
 
-/// Called now and then from the thread that made the call; `done` is the share of the work that is done, 0 to 1; may
-/// throw to abandon the computation (Ctrl-C).
+/// The function that a computation calls now and then, from the thread that made the call; `done` is the share of the
+/// work that is done, 0 to 1. The function may throw to abandon the computation (Ctrl-C).
 using Poll = std::function<void(double done)>;
-/// Of a call that nobody watches.
+/// The poll of a call that nobody watches.
 inline const Poll unwatched = [](double) {};
 
-/// Shares of the work on an upper triangle of order n that lie in its first i rows, and in its first j columns.
+/// Returns the share of the work on an upper triangle of order n that lies in its first i rows.
 inline double share_of_rows(index_t i, index_t n) { return 1 - (1 - double(i) / n) * (1 - double(i) / n); }
+/// Returns the share of the work on an upper triangle of order n that lies in its first j columns.
 inline double share_of_columns(index_t j, index_t n) { return double(j) / n * (double(j) / n); }
 
 }  // namespace gpucholmod

@@ -12,7 +12,8 @@
 
 namespace gpucholmod {
 
-/// What to throw for entry j of R's diagonal, counted from 0, that is 0 where a matrix has to be positive definite.
+/// Returns the error to throw for entry j of R's diagonal, counted from 0, that is 0 although the matrix has to be
+/// positive definite.
 inline Error singular(index_t j, const std::string& consequence) {
   return Error(ErrorCode::bad_diagonal, "diagonal entry " + std::to_string(j + 1) + " of 'R' is 0: " + consequence,
                {{"index", double(j + 1)}, {"value", 0.0}});
@@ -20,9 +21,9 @@ inline Error singular(index_t j, const std::string& consequence) {
 constexpr const char* only_updates = "columns can be added to such a factor, not taken away from it";
 
 /// The zeros on the diagonal of a factor of a semidefinite matrix, to which columns are added. Algorithms that divide
-/// by the diagonal compute with a tiny number d in the place of each, the stand-in. That changes A by d^2 there, which
-/// is far below the rounding of any number that comes: sqrt(d^2 + |v|^2) = |v| in floating point. Where nothing comes,
-/// numbers below `limit`, some multiples of d, are left in that row, and become 0 again.
+/// by the diagonal compute with a tiny number d, the stand-in, in the place of each zero. That changes A by d^2 there,
+/// far below the rounding of any number that is added: sqrt(d^2 + |v|^2) = |v| in floating point. If nothing is added
+/// to a row, numbers below `limit`, some multiples of d, are left in that row, and become 0 again.
 class Zeros {
  public:
   Zeros() = default;
@@ -38,8 +39,8 @@ class Zeros {
   bool any() const { return !rows_.empty(); }
   double stand_in() const { return stand_in_; }
 
-  /// Chooses the stand-in for a factor that is computed with in `precision` and stored in S, or in a wider scalar; no
-  /// number that it is computed with is larger than `largest`. Throws bad_diagonal where all of them are too small.
+  /// Chooses the stand-in for a factor that is computed with in `precision` and stored in S, or in a wider scalar. No
+  /// number of the computation is larger than `largest`. Throws bad_diagonal if all these numbers are too small.
   template <class S>
   void choose(Precision precision, double largest) {
     const bool single = precision == Precision::single || sizeof(S) == 4;
@@ -49,17 +50,17 @@ class Zeros {
     limit_ = std::scalbn(stand_in_, single ? 30 : 100);
     require_above(largest);
   }
-  /// Throws bad_diagonal unless `largest` is far above what becomes 0, or 0.
+  /// Throws bad_diagonal if there are zeros, unless `largest` is 0 or far above the numbers that become 0.
   void require_above(double largest) const {
     if (any() && largest > 0 && largest < 0x1p30 * limit_)
       throw singular(rows_[0], "all other numbers are too small to be computed with beside it");
   }
-  /// Throws bad_diagonal where columns are to be taken away.
+  /// Throws bad_diagonal if there are zeros and columns are to be taken away.
   void require_update(index_t removed) const {
     if (any() && removed > 0) throw singular(rows_[0], only_updates);
   }
 
-  /// Puts stand-ins into rows [first, last) of column j of what is stored.
+  /// Puts the stand-in for a zero into rows [first, last) of stored column j.
   template <class S>
   void put(index_t j, index_t first, index_t last, S* values) const {
     if (any() && first <= j && j < last && is_zero_[j]) values[j - first] = S(stand_in_);
@@ -68,12 +69,12 @@ class Zeros {
   void put(S* R) const {
     for (const index_t j : rows_) put(j, j, j + 1, R + j + j * order());
   }
-  /// Zeros in the place of stand-ins in R, which is as it was.
+  /// Puts zeros in the place of the stand-ins in R, which has not been modified.
   template <class S>
   void restore(S* R) const {
     for (const index_t j : rows_) R[j + j * order()] = 0;
   }
-  /// Makes what stand-ins have left in rows [first, last) of column j of a result zeros, which `scale` has multiplied.
+  /// Sets to 0 what stand-ins have left in rows [first, last) of column j of a result, which was multiplied by `scale`.
   template <class S>
   void take(Uplo uplo, index_t j, index_t first, index_t last, double scale, S* values) const {
     for (index_t i = first; i < last; ++i)
@@ -87,8 +88,8 @@ class Zeros {
       take(uplo, j, first, last, scale, R + j * order() + first);
     }
   }
-  /// Keeps those alone to which nothing has come, by the diagonal of a result. Appends those of them whose entry is not
-  /// the stand-in to `changed`; allocates nothing if that has room for all rows().
+  /// Keeps only the zeros to which nothing was added, by the diagonal of a result. Appends to `changed` the rows of
+  /// these whose entry is not the stand-in; allocates nothing if `changed` has room for all rows().
   void keep(const std::vector<double>& diagonal, double scale, std::vector<index_t>& changed) {
     std::size_t left = 0;
     for (const index_t j : rows_) {

@@ -8,21 +8,21 @@
 
 namespace gpucholmod::paper {
 
-/// The panel method: diagonal blocks here, panels through `executor`.
+/// Runs the panel method: computes diagonal blocks on the host, and sends panels through `executor`.
 ///
 ///   R  n x n, upper, positive diagonal. On exit R~ with R~'R~ = R'R + sigma V V'.
 ///   V  n x k, read only.
 ///
 /// `Executor` owns the device side; panels may be in flight while the host computes the next diagonal block:
-///   send_V(V)                      V to the device
-///   fetch_V(col, Vt)               rows col .. of the device's V, transposed into Vt (k x m); waits for the
+///   send_V(V)                      copies V to the device
+///   fetch_V(col, Vt)               copies rows col .. of the device's V, transposed, to Vt (k x m); waits for the
 ///                                  look-ahead panels submitted so far
-///   send_rotations(G, rows)        rotations for the panels that follow; G may be reused on return
-///   rotate(R_panel, col, look_ahead)  Apply them to a panel of R, in place, and to rows col .. of V
-///   finish()                       wait until R is complete; until then its panels belong to the executor
-/// Its destructor waits for whatever is in flight, so that a throw leaves nothing behind.
+///   send_rotations(G, rows)        sends rotations for the panels that follow; G may be reused on return
+///   rotate(R_panel, col, look_ahead)  applies these rotations to a panel of R, in place, and to rows col .. of V
+///   finish()                       waits until R is complete; until then its panels belong to the executor
+/// The executor's destructor waits for all work in flight, so that a throw leaves nothing behind.
 ///
-/// Returns the pivot that fails (R is then partly modified) and the number of panels.
+/// Returns the failing pivot (R is then partly modified) and the number of panels.
 template <class T, class Executor>
 Work drive(MatrixView<T> R, MatrixView<const T> V, Sign sign, const Shape& shape, Executor& executor,
            const Poll& poll) {

@@ -10,7 +10,7 @@
 
 namespace gpucholmod::paper {
 
-/// The threads of one block, one after the other.
+/// Runs the threads of one thread block, one after the other.
 template <class T>
 class HostThreads {
  public:
@@ -25,8 +25,8 @@ class HostThreads {
   std::vector<std::array<T, max_elements_per_thread>> registers_;
 };
 
-/// The panel method without a GPU: the same launches and per-thread code on the CPU, one after the other, for study and
-/// tests.
+/// Runs the panel method without a GPU: the same launches and per-thread code on the CPU, one after the other, for
+/// study and tests.
 template <class T>
 class HostExecutor {
  public:
@@ -76,7 +76,7 @@ class HostExecutor {
   std::vector<Rotation<T>> rotations_;
 };
 
-/// Modifies R in place. Throws out_of_memory where the footprint is more than `device_memory`, in bytes.
+/// Modifies R in place. Throws out_of_memory if the footprint is more than `device_memory`, in bytes.
 template <class T>
 Work on_host(MatrixView<T> R, MatrixView<const T> V, Sign sign, double device_memory, const Shape& shape,
              const Poll& poll);

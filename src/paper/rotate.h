@@ -7,25 +7,25 @@
 
 namespace gpucholmod::paper {
 
-/// One launch: rotations for `rows` rows, applied to `cols` columns of R and of V'.
+/// Describes one launch: rotations for `rows` rows, applied to `cols` columns of R and of V'.
 template <class T>
 struct Launch {
   T* panel;                      ///< rows x cols of R, column-major, leading dimension ldp
   index_t rows, cols, ldp;
-  T* V;                          ///< cols x k: the rows of V that belong to the panel's columns, ld ldv
+  T* V;                          ///< cols x k: the rows of V that belong to the panel's columns, leading dimension ldv
   index_t ldv;
   index_t k;
   const Rotation<T>* rotations;  ///< rows x k, entry (i, q) at i k + q
 };
 
-/// What one thread block does; the kernel and the tests on a CPU run this same code.
+/// Does the work of one thread block; the kernel and the tests on a CPU run this same code.
 ///
 ///   Threads   thread t owns column `block * threads + t`; E entries of its row of V stay in registers while the
-///             rows of the panel stream past; k is done in batches of E.
+///             rows of the panel stream past; the k columns of V are processed in batches of E.
 ///   Shared    sR (threads x (TILE + 1)): a tile of the panel, a column per thread, one entry of padding against
 ///             bank conflicts; sG (TILE x E): the rotations of the tile's rows, which all threads read together.
 ///   Barriers  `team.each_sync(f)` runs f(t, rV) for every thread, then synchronises. On the device each thread calls f
-///             for itself, with rV in its registers; on the host a loop calls it for one thread after the other.
+///             for itself, with rV in its registers; on the host a loop calls f for one thread after the other.
 ///   Repeatable bit for bit: no atomics, no reductions.
 template <int E, Sign sign, class T, class Team>
 GPUCHOLMOD_HOST_DEVICE void rotate_block(const Launch<T>& launch, int block, Team& team, T* sR, Rotation<T>* sG) {
@@ -73,7 +73,7 @@ GPUCHOLMOD_HOST_DEVICE void rotate_block(const Launch<T>& launch, int block, Tea
   }
 }
 
-/// Shared memory that rotate_block needs, in bytes.
+/// Returns the shared memory that rotate_block() needs, in bytes.
 template <class T>
 constexpr index_t shared_bytes(int threads, int elements) {
   return index_t(sizeof(T)) * threads * (TILE + 1) + index_t(sizeof(Rotation<T>)) * TILE * elements;

@@ -7,23 +7,23 @@
 
 namespace gpucholmod::paper {
 
-/// A rectangle of R, and on which side it is done.
+/// Describes a rectangle of R, and the side (host or device) that computes it.
 struct Step {
   enum class Kind {
-    diagonal,  ///< on the host: Compute the rotations of `rows` rows, on a square block
-    panel      ///< on the device: Apply them to `cols` columns to its right
+    diagonal,  ///< a square block, of which the host computes the rotations of `rows` rows
+    panel      ///< a panel on the right, to whose `cols` columns the device applies these rotations
   };
   Kind kind;
   index_t row, rows;
   index_t col, cols;
-  bool look_ahead;  ///< a panel above the next diagonal block
+  bool look_ahead;  ///< True for a panel above the next diagonal block
 };
 
-/// The order of the panel method (Walder 2010), row block by row block:
+/// Returns the steps of the panel method (Walder 2010) in their order, row block by row block:
 ///
 ///      +---+---+-------+-------+      D  diagonal block, panel_rows square
 ///      | D | 1 |   2   |   3   |      1  the columns of the next diagonal block: first, so that the host can
-///      +---+---+-------+-------+         go on with D' while the device still works on 2, 3, ...
+///      +---+---+-------+-------+         compute D' while the device still works on 2, 3, ...
 ///          | D'| 1'|   2'  | ..|      2, 3, ...  the rest, at most blocks_per_kernel * threads_per_block wide
 ///
 /// A panel needs its row block's rotations and the V that the row block above left in its columns.

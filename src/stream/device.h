@@ -8,40 +8,43 @@
 
 namespace gpucholmod::stream {
 
-/// The device's side of the stream method, with the slots, staging buffers and shared memory of a plan. For one thread.
+/// The device's side of the stream method, with the slots and staging buffers of a plan, and the messages and V of its
+/// passes. Only one thread may use a device.
 ///
-/// What is queued for the panels of one slot happens in that order; slots are independent, but for modifications,
-/// each of which has what the ones before it leave for it. The destructor waits for everything under way.
-/// Throws cuda_failure; making one also backend_unavailable, out_of_memory.
+/// Operations that are queued for the panels of one slot run in that order. Slots are independent of each other, except
+/// that a modification reads what the modifications before it have left for it. The destructor waits for all operations
+/// under way. Functions throw cuda_failure; making a device throws also backend_unavailable and out_of_memory.
 template <class T>
 class Device {
  public:
   virtual ~Device() = default;
 
-  virtual T* up(int buffer) = 0;    ///< staging buffers, of chunk_words() each
+  virtual T* up(int buffer) = 0;    ///< staging buffers, of chunk_words() scalars each
   virtual T* down(int buffer) = 0;
 
-  /// Queues: the chunk's place in its slot <- up(buffer), which is not to be touched until sent().
+  /// Queues the copy of up(buffer) to the chunk's place in its slot. The buffer must not be touched until sent() is
+  /// true.
   virtual void send(const Chunk& chunk, int buffer) = 0;
   virtual bool sent(int buffer) = 0;
-  /// The panel is to be modified in place, after those before it.
+  /// Queues the modification of the panel in place, after the panels before it.
   virtual void modify(int panel) = 0;
   virtual bool modified(int panel) = 0;
-  /// Queues: down(buffer) <- the chunk's place, of a panel that has been modified.
+  /// Queues the copy of the chunk's place, in a panel that has been modified, to down(buffer).
   virtual void fetch(const Chunk& chunk, int buffer) = 0;
   virtual bool fetched(int buffer) = 0;
-  /// The failing pivot, or -1, once the panel has been modified: in it, or in any panel so far.
+  /// Returns the failing pivot of this panel or any panel before it, or -1. The panel must have been modified.
   virtual index_t pivot(int panel) = 0;
-  /// When all panels have been modified and fetched: the right-hand sides.
+  /// Modifies the right-hand sides. All panels must have been modified and fetched.
   virtual void carry(const RightHandSideView& sides) = 0;
-  /// Whether V goes in passes, the second of which begins with what the first has left.
+  /// Returns whether V is taken in several passes, the second of which begins with the result of the first.
   virtual bool in_passes() const { return false; }
-  /// When the run is over: waits, and adds what is known of the modifications to `work`, and when they were to the
-  /// timeline, if there is one.
+  /// Waits for the device at the end of a run. Adds what is known of the modifications to `work`, and their times to
+  /// the timeline, if there is one.
   virtual void report(Work& work) = 0;
 };
 
-/// The device for a plan and V (n x k, in host memory, scaled as the factor is); none: the CPU is the device.
+/// The function that makes the device for a plan and V (n x k, in host memory, scaled as the factor is). If the
+/// function is empty, the CPU is the device.
 template <class T>
 using MakeDevice = std::function<std::unique_ptr<Device<T>>(const Plan&, const double* V, Timeline*)>;
 

@@ -7,12 +7,13 @@
 
 namespace gpucholmod::stream {
 
-/// The stream method without a GPU: panels are modified by the CPU's own blocks of Householder steps, and everything
-/// is done when it is queued. For factors in files, and to see the schedule at work.
+/// Runs the stream method without a GPU: the CPU's own blocks of Householder steps modify panels, and every operation
+/// is done when it is queued. Serves factors in files, and shows the schedule at work.
 template <class T>
 class HostDevice : public Device<T> {
  public:
-  /// V (n x k): scaled as the factor is. `poll` is called while a panel is modified.
+  /// Copies V (n x k), which is scaled as the factor is, and allocates slots and buffers. `poll` is called while a
+  /// panel is modified.
   HostDevice(const Plan& plan, const double* V, index_t removed, Instructions instructions, int threads,
              const Poll& poll)
       : plan_(plan), poll_(poll), V_(plan.k() * padded(plan)),

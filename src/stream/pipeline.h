@@ -12,40 +12,42 @@ namespace gpucholmod::stream {
 
 enum class End {
   complete,
-  failing_pivot,  ///< a downdate cannot be done
-  refused,        ///< the factor has an entry that is not finite, or a diagonal entry that is no positive normal number
+  failing_pivot,  ///< a downdate that cannot be done
+  /// A factor with an entry that is not finite, or a diagonal entry that is no positive normal number.
+  refused,
   rescale,        ///< entries too large to be computed with unless they are scaled
-  unfit           ///< the result has an entry that S cannot hold
+  unfit           ///< a result with an entry that S cannot hold
 };
 
-/// What one run has come to.
+/// The outcome of one run.
 template <class S>
 struct Run {
   End end = End::complete;
   index_t pivot = -1;
-  S largest = 0;              ///< of the entries of R that were read: all of them, where it is complete
+  /// The largest magnitude of the entries of R that were read, which are all entries if the run is complete.
+  S largest = 0;
   Unfit<S> unfit;
 };
 
-/// What becomes of a factor on its way: of the triangle that uplo names 2^-e times the numbers are computed with
-/// (scale_exponent()); the result is multiplied by `scale`.
+/// Describes the conversion of a factor on its way. The triangle that uplo names is multiplied by 2^-e before the
+/// computation (scale_exponent()), and the result by `scale`.
 struct Conversion {
   Uplo uplo = Uplo::upper;
   int e = 0;
   double scale = 1;
 };
 
-/// The way of the chunks of a factor through the device, all of them in one order, with as much under way as there are
+/// Moves the chunks of a factor through the device, all of them in one order, with as many under way as there are
 /// buffers and slots for:
 ///
 ///     workers   fill        empty        R -> up(), down() -> out: pageable memory, first touch of the result, checks
 ///     device    send modify fetch        up() -> slot, slot, slot -> down()
 ///
-/// The calling thread queues and watches; it waits for nothing else than the next thing to happen.
+/// The calling thread queues operations and watches them. It never waits for one operation while another can go on.
 template <class S, class T>
 class Pipeline {
  public:
-  /// out may be the place of R.
+  /// Starts the workers. `out` may be the place of R.
   Pipeline(const Plan& plan, const Source<S>& R, Sink<S>& out, const Conversion& how, Device<T>& device, int threads,
            const Poll& poll, Timeline* timeline)
       : plan_(plan), chunks_(plan.chunks()), R_(R), out_(out), how_(how), up_(std::scalbn(how.scale, how.e)),
@@ -82,7 +84,7 @@ class Pipeline {
                                               : End::complete;
     return {why, pivot_, seen_.value(), unfit_};
   }
-  /// By what has been seen of R. With mutex_ locked.
+  /// Returns the end that the entries of R seen so far call for. mutex_ must be locked.
   End so_far() const {
     if (seen_.bad_diagonal || !std::isfinite(seen_.value())) return End::refused;
     return scale_exponent<T>(seen_.value()) > std::max(how_.e, 0) ? End::rescale : End::complete;
@@ -123,7 +125,7 @@ class Pipeline {
     const std::size_t c = sending_;
     if (c == begun_filling_ || !filled_[c].load(std::memory_order_acquire)) return false;
     const Chunk& chunk = chunks_[c];
-    const int before = chunk.panel - plan_.slots();  // the panel that was in this slot
+    const int before = chunk.panel - plan_.slots();  // the panel that had this slot before
     if (before >= 0 && !fetches_queued_[before]) return false;
     device_.send(chunk, buffer(c));
     if (chunk.last) {
@@ -177,24 +179,24 @@ class Pipeline {
   const Source<S>& R_;
   Sink<S>& out_;
   Conversion how_;
-  double up_;  ///< what is written is multiplied by this
+  double up_;  ///< multiplier of the numbers that are written
   Device<T>& device_;
   const Poll& poll_;
   Timeline* timeline_;
 
-  // Numbers of chunks; each stage is at or behind the one before it.
+  // Numbers of chunks that have reached each stage. No stage is ahead of the stage before it.
   std::size_t begun_filling_ = 0, sending_ = 0, on_device_ = 0, fetching_ = 0, begun_emptying_ = 0, done_ = 0;
   std::vector<std::atomic<bool>> filled_, emptied_;
-  std::vector<bool> fetches_queued_;  ///< of a panel: all of them
-  int begun_modifying_ = 0, modified_ = 0;  ///< panels
+  std::vector<bool> fetches_queued_;  ///< True for panels whose fetches are all queued
+  int begun_modifying_ = 0, modified_ = 0;  ///< numbers of panels
   index_t pivot_ = -1;
 
   std::mutex mutex_;
   Seen<S> seen_;
   Unfit<S> unfit_;
   std::atomic<bool> stopped_{false};
-  std::vector<std::vector<S>> scratch_;  ///< of each worker
-  Workers workers_;  // the first to go: tasks use the rest
+  std::vector<std::vector<S>> scratch_;  ///< memory of each worker, n entries
+  Workers workers_;  // destroyed first: tasks use the other members
 };
 
 }  // namespace gpucholmod::stream

@@ -9,7 +9,8 @@
 
 namespace gpucholmod::stream {
 
-/// A panel: strips [first, end) of the factor, from row 0 down to its last diagonal block; on the device, ld x columns.
+/// A panel: strips [first, end) of the factor, from row 0 down to the panel's last diagonal block; ld x columns on the
+/// device.
 struct Panel {
   int first, end;
 
@@ -20,26 +21,26 @@ struct Panel {
   index_t words() const { return ld() * columns(); }
 };
 
-/// What travels at once: columns [begin, end) of a panel.
+/// A chunk: columns [begin, end) of a panel, which are sent or fetched at once.
 struct Chunk {
   int panel;
   index_t begin, end;
-  index_t offset, words;  ///< of its first word in the panel
-  bool last;              ///< of its panel
+  index_t offset, words;  ///< place of the chunk's first word in the panel; number of words
+  bool last;              ///< True for the last chunk of its panel
 };
 
-/// How a factor of order n goes through the device: which panels, in how many slots, in which chunks.
+/// Describes the panels, slots and chunks in which a factor of order n passes through the device.
 ///
 ///     0      panels        n      A panel needs its own columns and the messages of the panels before it, nothing
-///     +---+----+---+--+--+-+      else of R: so `slots` of them are on the device at a time, one coming, one being
-///       \ |    |   |  |  | |      modified, one going. All have about the same number of bytes. Beside the slots, the
-///         \    |   |  |  | |      device holds the messages and V of all passes: O(nk).
+///     +---+----+---+--+--+-+      else of R. So `slots` panels are on the device at a time: one is sent, one is
+///       \ |    |   |  |  | |      modified, one is fetched. All panels have about the same number of bytes. Beside
+///         \    |   |  |  | |      the slots, the device holds the messages and V of all passes: O(nk).
 ///           \ _|___|__|__|_|
 class Plan {
  public:
-  /// `removed`: columns of V, the last ones, that are taken away. `word`: bytes of a scalar on the device. At most
-  /// `budget` bytes of device memory, and one panel only if `whole`. Throws out_of_memory with the least budget that
-  /// works.
+  /// Divides the factor into panels and chunks. `removed`: columns of V, the last ones, that are taken away. `word`:
+  /// bytes of a scalar on the device. Takes at most `budget` bytes of device memory, and a single panel if `whole`.
+  /// Throws out_of_memory with the least budget that works.
   Plan(index_t n, index_t k, index_t removed, int word, double budget, bool whole)
       : n_(n), k_(k), word_(word), passes_(block_columns::passes_of(k, removed, block_columns::most_columns)) {
     strips_ = block_columns::strips_of(n);
@@ -75,11 +76,11 @@ class Plan {
   int slots() const { return slots_; }
   int slot(int panel) const { return panel % slots_; }
   index_t slot_words() const { return slot_words_; }    ///< scalars of the largest panel
-  int slot_strips() const { return slot_strips_; }      ///< strips of the widest
+  int slot_strips() const { return slot_strips_; }      ///< strips of the widest panel
   index_t chunk_words() const { return chunk_words_; }  ///< scalars of the largest chunk
   const std::vector<Panel>& panels() const { return panels_; }
   const std::vector<Chunk>& chunks() const { return chunks_; }
-  /// Staging buffers in each direction.
+  /// Returns the number of staging buffers in each direction.
   int buffers() const { return int(std::min<std::size_t>(tuning::stream_buffers, chunks_.size())); }
 
   int passes() const { return int(passes_.size()); }
@@ -103,7 +104,7 @@ class Plan {
   double bytes_of(const Panel& panel) const { return double(word_) * panel.words(); }
   index_t narrowest() const { return Panel{strips_ - 1, strips_}.words(); }
 
-  /// Panels of as many strips as fit into `bytes`, at least one.
+  /// Divides the factor into panels of as many strips as fit into `bytes`, but at least one strip.
   void divide(double bytes) {
     panels_.clear();
     slot_words_ = 0;
@@ -117,7 +118,7 @@ class Plan {
     }
   }
 
-  /// As many panels, but the largest of them smaller.
+  /// Makes the largest panel smaller without changing the number of panels.
   void even_out() {
     const std::size_t count = panels_.size();
     double bytes = double(word_) * slot_words_;

@@ -10,7 +10,7 @@
 namespace gpucholmod::stream {
 namespace {
 
-/// What a run that only finds out whether it can be done writes to.
+/// The sink of a dry run, which drops what is written.
 template <class S>
 class Nowhere : public Sink<S> {
  public:
@@ -24,7 +24,7 @@ class Runner {
   Runner(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, const MakeDevice<T>& make_device,
          const Poll& poll)
       : R_(R), V_(V), out_(out), task_(task), make_device_(make_device), n_(task.n), k_(task.k) {
-    poll_ = [&poll, told = 0.0](double done) mutable { poll(told = std::max(told, done)); };  // never back
+    poll_ = [&poll, told = 0.0](double done) mutable { poll(told = std::max(told, done)); };  // never falls
   }
 
   Work run(bool overwrites) {
@@ -44,12 +44,13 @@ class Runner {
   }
 
  private:
-  /// With 2^-e R, or, unless that is `settled`, whatever scaling turns out to be right on the way; where `out` takes
-  /// the place of R, there is no looking at R again. False: failing pivot.
+  /// Modifies 2^-e R into `out`. Unless e is `settled`, starts again with the right exponent if e proves wrong on the
+  /// way. If `out` is the place of R, e must be settled, because R cannot be read again. Returns false if a pivot
+  /// fails.
   bool modify(Sink<S>& out, int e, bool settled = false) {
     for (;;) {
       const Run<S> done = attempt(out, e, n_, work_);
-      // A factor that cannot be used is an error, also where a downdate of its leading part fails.
+      // A factor that cannot be used is an error, even if a downdate of its leading part fails.
       const int right = settled                     ? e
                         : done.end == End::complete ? scale_exponent<T>(std::max(done.largest, largest_of_V_))
                                                     : right_exponent();
@@ -60,16 +61,16 @@ class Runner {
       if (done.end == End::unfit) throw done.unfit.error();
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
-      // An update has no pivot to fail at but one that is too large.
+      // No pivot of an update can fail but one that is too large.
       if (done.pivot >= 0 && task_.removed == 0) throw overflow(done.pivot, done.pivot);
       work_.pivot = done.pivot >= 0 && in_passes_ ? first_pivot(e, done.pivot) : done.pivot;
       return done.pivot < 0;
     }
   }
 
-  /// A pass of some of V's columns has failed at `pivot`, so the downdate fails there at the latest. Where passes fail
-  /// in turn, which one is seen first depends on the panels; the leading part of the factor tells whether it fails
-  /// earlier.
+  /// Returns the first pivot at which the downdate fails. A pass of some of V's columns has failed at `pivot`, so the
+  /// downdate fails there at the latest. If several passes fail, the panels decide which failure is seen first; the
+  /// leading part of the factor tells whether the downdate fails earlier.
   index_t first_pivot(int e, index_t pivot) {
     Nowhere<S> nowhere;
     while (pivot > 0) {
@@ -81,7 +82,7 @@ class Runner {
     return pivot;
   }
 
-  /// Reads all of R for it, and finds least_. Throws not_finite, bad_diagonal.
+  /// Reads all of R, finds least_, and returns the right exponent. Throws not_finite, bad_diagonal.
   int right_exponent() {
     const S largest = check_triangle(R_, n_, task_.uplo, task_.threads, [this] { poll_(0); });
     const int e = scale_exponent<T>(std::max(largest, largest_of_V_));
@@ -95,7 +96,7 @@ class Runner {
     return e;
   }
 
-  /// Of the leading n columns.
+  /// Runs one pipeline on the leading n columns of 2^-e R.
   Run<S> attempt(Sink<S>& out, int e, index_t n, Work& work) {
     std::vector<double> V(n * k_);
     const double scale = std::scalbn(1.0, -e);
@@ -132,7 +133,7 @@ class Runner {
   Poll poll_;
   index_t n_, k_;
   S largest_of_V_ = 0;
-  double least_ = std::numeric_limits<double>::infinity();  ///< no entry of R's diagonal is smaller
+  double least_ = std::numeric_limits<double>::infinity();  ///< lower bound of R's diagonal
   bool in_passes_ = false;
   Work work_;
 };

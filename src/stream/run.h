@@ -5,9 +5,10 @@
 
 namespace gpucholmod::stream {
 
-/// The modification of a factor that goes through a device in panels of columns; n, k >= 1. T is what is computed in, S
-/// what is stored. `overwrites`: out takes the place of R; whatever can be wrong with R, or with a downdate, is then
-/// found out before anything is written. With a failing pivot or after a throw, what `out` holds is unspecified.
+/// Modifies a factor that is sent through a device in panels of columns; n, k >= 1. T is the scalar of the computation,
+/// S the scalar that is stored. If `overwrites` is true, `out` takes the place of R; then everything that can be wrong
+/// with R, or with a downdate, is found out before anything is written. After a failing pivot or a throw, the contents
+/// of `out` are unspecified.
 template <class T, class S>
 Work run(const Source<S>& R, const S* V, Sink<S>& out, const Task& task, bool overwrites,
          const MakeDevice<T>& make_device, const Poll& poll);

@@ -3,16 +3,16 @@
 #include "base/factor_io.h"
 #include "block_columns/pass.h"
 
-/// Between a factor as it is stored (S, either triangle) and a chunk of a panel as the device wants it (T, upper, ld x
-/// columns, continued by the identity behind row and column n).
+/// Conversions between a factor as it is stored (S, either triangle) and a chunk of a panel as the device reads it (T,
+/// upper, ld x columns, continued by the identity behind row and column n).
 namespace gpucholmod::stream {
 
-/// What was seen of a factor.
+/// Records what was seen of the entries of a factor.
 template <class S>
 struct Seen {
   using Bits = decltype(magnitude_bits(S()));
   Bits largest = 0;          ///< magnitude_bits of the largest entry
-  bool bad_diagonal = false;  ///< an entry of the diagonal that is not positive, or no normal number in T
+  bool bad_diagonal = false;  ///< True if a diagonal entry is not positive, or no normal number in T
 
   void add(const Seen& other) {
     largest = std::max(largest, other.largest);
@@ -25,7 +25,7 @@ struct Seen {
   }
 };
 
-/// to[i * step] <- scale * from[i]; returns the largest magnitude_bits of `from`.
+/// Computes to[i * step] <- scale * from[i]. Returns the largest magnitude_bits of `from`.
 template <class S, class T>
 typename Seen<S>::Bits scaled_copy(const S* from, index_t count, S scale, T* to, index_t step = 1) {
   typename Seen<S>::Bits largest = 0;
@@ -36,8 +36,8 @@ typename Seen<S>::Bits scaled_copy(const S* from, index_t count, S scale, T* to,
   return largest;
 }
 
-/// chunk <- columns [begin, end) of 2^-e times the upper factor that R holds; below the diagonal zeros as far as its
-/// block of order NB reaches. `scratch` has room for n entries.
+/// Fills the chunk with columns [begin, end) of 2^-e times the upper factor that R holds, and with zeros below the
+/// diagonal down to the end of the diagonal block of order NB. `scratch` has room for n entries.
 template <class S, class T>
 Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, index_t end, MatrixView<T> chunk,
              S* scratch) {
@@ -68,10 +68,10 @@ Seen<S> fill(const Source<S>& R, index_t n, Uplo uplo, int e, index_t begin, ind
   return seen;
 }
 
-/// An entry of the result that S cannot hold: one that is too large, or one of the diagonal that is no normal number.
+/// An entry of the result that S cannot hold: an entry that is too large, or a diagonal entry that is no normal number.
 template <class S>
 struct Unfit {
-  index_t row = -1, col = -1;  ///< row -1: there is none
+  index_t row = -1, col = -1;  ///< place of the entry; row -1: there is no such entry
   S value = 0;
 
   Error error() const {
@@ -79,14 +79,14 @@ struct Unfit {
   }
 };
 
-/// The way back: `scale` times the chunk to its place in `out`, whose other triangle is cleared there. Returns an entry
-/// that S cannot hold.
+/// Writes `scale` times the chunk to its place in `out`, and clears the other triangle there. Returns an entry that S
+/// cannot hold, if there is one.
 template <class S, class T>
 Unfit<S> empty(MatrixView<const T> chunk, index_t begin, index_t end, index_t n, Uplo uplo, double scale,
                                   Sink<S>& out, S* scratch) {
   const bool as_it_is = std::is_same_v<S, T> && scale == 1;
   Unfit<S> unfit;
-  // Where it is in the upper factor; `count` entries along a column of `out`.
+  // (row, col) is a place in the upper factor; the `count` entries are neighbours in a column of `out`.
   const auto convert = [&](index_t row, index_t count, index_t col) {
     const T* from = &chunk(row, col - begin);
     const bool along = uplo == Uplo::upper;

@@ -13,15 +13,15 @@
 
 namespace gpucholmod::stream {
 
-/// Threads that do tasks in the order of submission, for as long as this lives. The thread that submits counts as one
-/// of them: where they are few, or no other has begun, it does tasks too whenever it calls help(); where they are many,
-/// its watching is worth more.
+/// Runs tasks on threads, in the order of submission, as long as this object lives. The submitting thread counts as one
+/// of the threads. If threads are few, or no other thread has begun, help() makes the submitting thread do tasks too.
+/// If threads are many, its watching is worth more.
 class Workers : NotCopied {
  public:
   using Task = std::function<void(int worker)>;
 
   explicit Workers(int threads) : count_(std::max(threads, 1)), helpers_(count_ - 1, [this](int t) { work(t); }) {}
-  /// Tasks that have not begun are dropped.
+  /// Drops the tasks that have not begun, and waits for the others.
   ~Workers() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -41,7 +41,7 @@ class Workers : NotCopied {
     wake_.notify_one();
   }
 
-  /// For the submitting thread when it has nothing else to do. Throws what a task has thrown.
+  /// Does a task, or yields, when the submitting thread has no other work. Throws what a task has thrown.
   void help() {
     Task task;
     {
@@ -75,7 +75,7 @@ class Workers : NotCopied {
     }
   }
 
-  /// Takes the first task; under the mutex.
+  /// Removes the first task and returns it. mutex_ must be locked.
   Task next() {
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
@@ -87,9 +87,9 @@ class Workers : NotCopied {
   std::deque<Task> tasks_;
   std::exception_ptr failure_;
   bool done_ = false;
-  bool begun_ = false;  ///< whether another thread is there
+  bool begun_ = false;  ///< True if another thread has begun
   int count_;
-  Helpers helpers_;  ///< the first to go: their work uses the rest
+  Helpers helpers_;  ///< destroyed first: its threads use the other members
 };
 
 }  // namespace gpucholmod::stream
