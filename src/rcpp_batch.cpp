@@ -20,7 +20,7 @@ using namespace gpucholmod;
 
 namespace {
 
-/// list(R, pivots, z, rss); R is NULL where `check` and a member fails.
+/// Returns list(R, pivots, z, rss); R is NULL if `check` is true and a member fails.
 Rcpp::List with_pivots(SEXP R, const std::vector<index_t>& pivots, bool check, SEXP z = R_NilValue,
                        SEXP rss = R_NilValue) {
   const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
@@ -45,8 +45,8 @@ Rcpp::List described(std::unique_ptr<HeldBatch> made) {
   return handle;
 }
 
-/// For last_cholupdate(): what was done with members of order n, or of several orders for n < 0. `pivot`: of the first
-/// that fails.
+/// Notes, for last_cholupdate(), what was done with members of order n, or of several orders if n < 0, and the pivot of
+/// the first member that fails.
 void take_note(const Request& request, const BatchTask& task, index_t n, const Work& work,
                const std::vector<index_t>& pivots, bool in_place) {
   LastCall& last = last_call();
@@ -67,7 +67,7 @@ void take_note(const Request& request, const BatchTask& task, index_t n, const W
   last.outcome.pivot = failed == pivots.end() ? -1 : *failed;
 }
 
-/// Modifies members that lie each for itself, and takes note of it.
+/// Modifies members that each lie in memory of their own, and notes the work for last_cholupdate().
 std::vector<index_t> modify_members(const std::vector<BatchMember>& members, const Request& what, const BatchTask& task,
                                     index_t n) {
   std::vector<index_t> pivots;
@@ -79,25 +79,26 @@ std::vector<index_t> modify_members(const std::vector<BatchMember>& members, con
 
 }  // namespace
 
-// R: n x n x b doubles; orders: of the members, or none: n; uplo, precision: numbers from 0 (R/request.R).
+// Copies factors to a batch in ordinary memory. R: n x n x b doubles; orders: of the members, or none: n; uplo,
+// precision: numbers from 0 (R/request.R).
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_hold(SEXP R, int n, int b, Rcpp::IntegerVector orders, int capacity, int uplo, int precision) {
   return guarded([&] {
     std::unique_ptr<HeldBatch> made;
-    naming_members([&] { 
+    naming_members([&] {
       made = cpu::hold_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), of_r, to_room(orders, capacity));
     });
     return described(std::move(made));
   });
 }
 
-// The same on a GPU; device: its id, or -1 for the first that can be used.
+// Copies factors to a batch on a GPU. device: its id, or -1 for the first GPU that can be used; the rest as above.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_upload(SEXP R, int n, int b, Rcpp::IntegerVector orders, int capacity, int uplo, int precision,
                              int device) {
   return guarded([&] {
     std::unique_ptr<HeldBatch> made;
-    naming_members([&] { 
+    naming_members([&] {
       made = cuda::upload_batch(REAL(R), n, b, Uplo(uplo), Precision(precision), device, to_room(orders, capacity));
     });
     return described(std::move(made));
@@ -109,7 +110,7 @@ SEXP rcpp_batch_copy(SEXP handle) {
   return guarded([&] { return handed_over(Use<HeldBatch>(handle)->copy()); });
 }
 
-// member: from 1; 0: all, n x n x b.
+// Returns the factor of a member, which counts from 1; for member 0 those of all members, n x n x b.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_download(SEXP handle, int member, int uplo) {
   return guarded([&]() -> SEXP {
@@ -123,7 +124,7 @@ SEXP rcpp_batch_download(SEXP handle, int member, int uplo) {
   });
 }
 
-// n x b.
+// Returns the diagonals, n x b.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_diagonals(SEXP handle) {
   return guarded([&]() -> SEXP {
@@ -134,7 +135,7 @@ SEXP rcpp_batch_diagonals(SEXP handle) {
   });
 }
 
-// B: n x m x b doubles; which as for rcpp_factor_solve().
+// Solves with every member. B: n x m x b doubles; which: as for rcpp_factor_solve().
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   return guarded([&]() -> SEXP {
@@ -147,8 +148,8 @@ SEXP rcpp_batch_solve(SEXP handle, SEXP B, int m, int which) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch; change: ChangeOfBatch. Returns
-// list(pivots, z, rss), pivots from 1; 0: success. A handle that is half modified then: see Begun.
+// Modifies a batch. modified: the handle itself, or a handle that is to refer to a new batch; change: ChangeOfBatch.
+// Returns list(pivots, z, rss), pivots from 1; 0: success. Half modified handles: see Begun.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP request) {
   return guarded([&] {
@@ -175,7 +176,7 @@ Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP reque
     changed.flag = false;
     const bool failed = std::any_of(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
     if (carried && !(failed && asked.check)) {
-      changed.flag = in_place;  // until right-hand sides are those of the members
+      changed.flag = in_place;  // until the right-hand sides match the members
       carried->settle(task, pivots, R->orders());
       changed.flag = false;
     }
@@ -187,8 +188,8 @@ Rcpp::List rcpp_batch_modify(SEXP handle, SEXP modified, SEXP change, SEXP reque
   });
 }
 
-// R: n x n x b, or n x n where common_R; change as above. Returns list(R, pivots, z, rss); R is NULL if a member fails
-// where that is an error.
+// Modifies factors in an array. R: n x n x b, or n x n if common_R is true; change: as above. Returns list(R, pivots,
+// z, rss); R is NULL if a member fails and `check` of `change` is true.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP change, SEXP request) {
   return guarded([&] {
@@ -215,7 +216,8 @@ Rcpp::List rcpp_cholupdate_batch(SEXP R, bool common_R, SEXP change, SEXP reques
   });
 }
 
-// Of each element of a list: rows and columns of a matrix or vector of doubles; NA for anything else.
+// Returns the rows and columns of each element of a list, if it is a matrix or vector of doubles; NA for other
+// elements.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_shapes(Rcpp::List of) {
   return guarded([&]() -> SEXP {
@@ -232,8 +234,9 @@ SEXP rcpp_batch_shapes(Rcpp::List of) {
   });
 }
 
-// R, V: lists of matrices of doubles that fit; weights: NULL, one number, or a list of as many as each V has columns;
-// scale: NULL, one or b. Those of one order and k are done together. Returns as above, R a list.
+// Modifies factors in a list. R, V: lists of matrices of doubles that fit; weights: NULL, one number, or a list with a
+// number for each column of each V; scale: NULL, one or b numbers. Members of one order and one k are modified
+// together. Returns the list of rcpp_cholupdate_batch(), with a list as R.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_list(Rcpp::List R, Rcpp::List V, SEXP request, SEXP weights, SEXP scale, bool check) {
   return guarded([&] {

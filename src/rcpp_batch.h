@@ -12,23 +12,23 @@
 #include "rcpp_memory.h"
 #include "rcpp_request.h"
 
-/// What R gives to calls that modify batches, in the core's terms.
+/// The arguments that R gives to calls that modify batches, in the core's terms.
 namespace gpucholmod {
 
-/// Columns for members, as open_members() of R gives them: list(x, k, b, common).
+/// Describes columns for members, as open_members() of R returns them: list(x, k, b, common).
 struct ColumnsOfBatch {
   explicit ColumnsOfBatch(SEXP given)
       : V(REAL(VECTOR_ELT(given, 0))), k(Rf_asInteger(VECTOR_ELT(given, 1))), b(Rf_asInteger(VECTOR_ELT(given, 2))),
         common(Rf_asLogical(VECTOR_ELT(given, 3))), numbers(Rf_xlength(VECTOR_ELT(given, 0))) {}
 
-  const double* V;  ///< n x k x b, or n x k where `common`
+  const double* V;  ///< n x k x b, or n x k if `common` is true
   index_t k, b;
   bool common;
-  index_t numbers;  ///< in V
+  index_t numbers;  ///< count of numbers in V
 };
 
-/// A modification of a batch, as R gives it: list(V, weights, scale, sides, check). ColumnsOfBatch takes V, SidesOfCall
-/// takes sides, and to_task() takes weights and scale; check tells whether a member that fails is an error.
+/// Describes a modification of a batch, as R gives it: list(V, weights, scale, sides, check). ColumnsOfBatch takes V,
+/// SidesOfCall takes sides, and to_task() takes weights and scale; check is true if a member that fails is an error.
 struct ChangeOfBatch {
   explicit ChangeOfBatch(SEXP given)
       : V(VECTOR_ELT(given, 0)), weights(VECTOR_ELT(given, 1)), scale(VECTOR_ELT(given, 2)),
@@ -39,7 +39,7 @@ struct ChangeOfBatch {
   bool check;
 };
 
-/// weights: NULL, k, or a matrix k x b; scale: NULL, one or b.
+/// Returns the task of a modification. weights: NULL, k, or a matrix k x b; scale: NULL, one or b.
 inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index_t k, bool common_V, bool all_or_none) {
   BatchTask task;
   task.k = k;
@@ -55,11 +55,11 @@ inline BatchTask to_task(const Request& request, SEXP weights, SEXP scale, index
   return task;
 }
 
-/// Right-hand sides as batch_sides() of R gives them, list(z, y, rss, m, ...), z n x m x b, y k x m x b or NULL, rss
-/// m x b or NULL, and what becomes of them. Of NULL: none.
+/// Refers to right-hand sides as batch_sides() of R returns them, list(z, y, rss, m, ...): z n x m x b, y k x m x b or
+/// NULL, rss m x b or NULL. Holds the memory of the results. There are no right-hand sides if `given` is NULL.
 class SidesOfCall {
  public:
-  /// after: rows of the new z.
+  /// Checks the sizes and allocates the results. after: rows of the new z.
   SidesOfCall(SEXP given, index_t n, index_t k, index_t b, index_t after)
       : given_(given), z_(is_there() ? new_vector(REALSXP, after * Rf_asInteger(part(3)) * b) : R_NilValue),
         rss_(is_there() ? new_vector(REALSXP, Rf_xlength(part(2))) : R_NilValue) {
@@ -76,7 +76,7 @@ class SidesOfCall {
     sides_.rss = REAL(part(2));
     sides_.new_rss = REAL(rss_);
   }
-  /// Returns true if there are any.
+  /// Returns whether there are right-hand sides.
   bool is_there() const { return given_ != R_NilValue; }
   const GivenBatchSides& given() const { return sides_; }
   SEXP z() const { return z_; }
@@ -89,12 +89,12 @@ class SidesOfCall {
   GivenBatchSides sides_;
 };
 
-/// The value of a call that changes a batch: list(pivots, z, rss).
+/// Returns the value of a call that changes a batch: list(pivots, z, rss).
 inline Rcpp::List pivots_and_sides(SEXP pivots, const SidesOfCall& sides) {
   return Rcpp::List::create(Rcpp::_["pivots"] = pivots, Rcpp::_["z"] = sides.z(), Rcpp::_["rss"] = sides.rss());
 }
 
-/// Writes pivots to integers of R's, counted from 1; 0: success.
+/// Writes pivots to an integer vector of R's, counted from 1; 0: success.
 inline void tell(const std::vector<index_t>& pivots, SEXP out) {
   std::transform(pivots.begin(), pivots.end(), INTEGER(out), [](index_t pivot) { return int(pivot + 1); });
 }

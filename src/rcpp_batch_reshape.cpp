@@ -16,7 +16,7 @@ using namespace gpucholmod;
 
 namespace {
 
-/// The fields of a batch's handle that change when its members get or lose rows. Their memory is there before the
+/// Holds the fields of a batch's handle that change when members gain or lose rows. Allocates their memory before the
 /// batch changes.
 class NewSize {
  public:
@@ -39,14 +39,15 @@ class NewSize {
   const Rcpp::Shield<SEXP> n_, capacity_, bytes_;
 };
 
-/// Numbers of R's, counted from 0.
+/// Returns numbers of R's, which count from 1, as numbers that count from 0.
 std::vector<index_t> from_zero(SEXP numbers) {
   std::vector<index_t> out(INTEGER(numbers), INTEGER(numbers) + Rf_xlength(numbers));
   for (index_t& number : out) --number;
   return out;
 }
 
-/// Rows that members of these orders move one after the other: numbers from 1, p of all members or p x b.
+/// Describes the moves of rows that members of these orders make one after the other: numbers from 1, p for all members
+/// or p x b.
 class MovesOfCall {
  public:
   MovesOfCall(SEXP from, SEXP to, const std::vector<index_t>& orders) : from_(from_zero(from)), to_(from_zero(to)) {
@@ -62,7 +63,7 @@ class MovesOfCall {
       }
   }
   index_t count() const { return count_; }
-  /// Puts move q into `what`.
+  /// Stores move q in `what`.
   void set(index_t q, BatchShift& what) const {
     what.from.resize(members_);
     what.to.resize(members_);
@@ -77,7 +78,7 @@ class MovesOfCall {
   index_t count_ = 0, members_ = 0;
 };
 
-/// Gives the handle what has become of its batch: `made`, or `R` itself where that is null.
+/// Sets the handle to the changed batch: `made`, or `R` itself if `made` is null.
 void settle(SEXP modified, HeldBatch& R, std::unique_ptr<HeldBatch> made, NewSize& size, SEXP dimnames) {
   size.set(made ? *made : R, dimnames);
   if (made) Rf_defineVar(symbol(Field::pointer), handed_over(std::move(made)), modified);
@@ -85,7 +86,7 @@ void settle(SEXP modified, HeldBatch& R, std::unique_ptr<HeldBatch> made, NewSiz
 
 }  // namespace
 
-// The orders of the members.
+// Returns the orders of the members.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_batch_orders(SEXP handle) {
   return guarded([&]() -> SEXP {
@@ -97,11 +98,11 @@ SEXP rcpp_batch_orders(SEXP handle) {
   });
 }
 
-// modified: the handle itself, or one that is to refer to a new batch. rows: list(X, at, sides, check): X as
-// open_members() gives it, n + p x p of each member or of all; at: integers from 1, one or one for each member, or
-// none: the end; sides: of batch_sides(), whose y is the new rows of b. dimnames: of the new batch, the second where
-// members fail. Returns list(pivots, z, rss), pivots from 1; 0: success; z n + p x m x b. A handle that is half
-// modified then: see Begun.
+// Inserts rows and columns into every member. modified: the handle itself, or a handle that is to refer to a new batch.
+// rows: list(X, at, sides, check): X from open_members(), n + p x p for each member or for all; at: integers from 1,
+// one for all members or one for each, or none: at the end; sides: from batch_sides(), y being the new rows of b.
+// dimnames: a list of those of the new batch, the second for a batch in which members fail. Returns list(pivots, z,
+// rss), pivots from 1; 0: success; z: n + p x m x b. Half modified handles: see Begun.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_insert(SEXP handle, SEXP modified, Rcpp::List rows, Rcpp::List dimnames) {
   return guarded([&] {
@@ -132,7 +133,7 @@ Rcpp::List rcpp_batch_insert(SEXP handle, SEXP modified, Rcpp::List rows, Rcpp::
     const bool failed = std::any_of(pivots.begin(), pivots.end(), fails);
     const bool all = std::all_of(pivots.begin(), pivots.end(), fails);
     if (failed && check) return value;
-    changed.flag = in_place && carried;  // until right-hand sides are those of the members
+    changed.flag = in_place && carried;  // until the right-hand sides match the members
     if (carried) carried->settle(pivots);
     changed.flag = false;
     const SEXP names = failed && all ? field(modified, Field::dimnames) : SEXP(dimnames[failed]);
@@ -141,8 +142,9 @@ Rcpp::List rcpp_batch_insert(SEXP handle, SEXP modified, Rcpp::List rows, Rcpp::
   });
 }
 
-// rows: list(gone, p, sides): gone: integers from 1, ascending: p for all, or p x b. dimnames: of the new batch.
-// Returns list(pivots, z, rss) as above, without failures; z n - p x m x b.
+// Removes rows and columns of every member. rows: list(gone, p, sides): gone: integers from 1, ascending, p for all
+// members or p x b. dimnames: of the new batch. Returns list(pivots, z, rss) as above, without failures;
+// z: n - p x m x b.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_delete(SEXP handle, SEXP modified, Rcpp::List rows, SEXP dimnames) {
   return guarded([&] {
@@ -173,8 +175,9 @@ Rcpp::List rcpp_batch_delete(SEXP handle, SEXP modified, Rcpp::List rows, SEXP d
   });
 }
 
-// moves: list(from, to, sides): from, to: integers from 1, p moves of all members or p x b, one after the other; sides:
-// of batch_sides(). With several moves, `modified` is another handle. Returns list(pivots, z, rss) as above.
+// Moves rows and columns of every member. moves: list(from, to, sides): from, to: integers from 1, p moves for all
+// members or p x b, one after the other; sides: from batch_sides(). With several moves, `modified` must not be the
+// handle itself. Returns list(pivots, z, rss) as above.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_shift(SEXP handle, SEXP modified, Rcpp::List moves, SEXP dimnames) {
   return guarded([&] {

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #endif
 
-// R's BLAS may have threads of its own, which no function of R knows of: by the names that its libraries have for them.
+// R's BLAS may have threads of its own, for which R has no functions: the BLAS libraries have them, by these names.
 
-// How many threads R's BLAS takes at most, after they have been set to `threads` where that is not 0. NA where it has
-// no such number.
+// Returns the most threads that R's BLAS uses, after setting this number to `threads`, unless that is 0. Returns NA if
+// the BLAS has no such number.
 // [[Rcpp::export(rng = false)]]
 int rcpp_blas_threads(int threads) {
 #ifndef _WIN32

@@ -12,7 +12,7 @@ const gpucholmod_api* table_of_functions() { return &table; }
 
 }  // namespace
 
-/// For other packages: inst/include/gpucholmod_r.h.
+/// Registers the table of functions for other packages: inst/include/gpucholmod_r.h.
 // [[Rcpp::init]]
 void register_c_interface(DllInfo* dll) {
   static_cast<void>(dll);

@@ -11,8 +11,8 @@
 
 using namespace gpucholmod;
 
-// Whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of doubles that
-// fit, or a vector V. `lower`: which triangle of R is read.
+// Returns whether R and V can be given to rcpp_cholupdate() as they are, without a warning: ordinary matrices of
+// doubles that fit, or a vector V. lower: true if the lower triangle of R is read.
 // [[Rcpp::export(rng = false)]]
 bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
   static const SEXP pivot = Rf_install("pivot");
@@ -22,8 +22,8 @@ bool rcpp_are_plain(SEXP R, SEXP V, bool lower) {
          look_at_other_triangle<double>({REAL(R), n, n, n}, lower ? Uplo::lower : Uplo::upper) == OtherTriangle::zero;
 }
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, the same type. Returns what
-// Result says, with a factor.
+// Modifies a matrix. R: n x n double matrix, or integer matrix that holds the bits of floats; V: n x k, or n, of the
+// same type. Returns what Result says, with a factor.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
   return guarded([&]() -> SEXP {
@@ -38,9 +38,9 @@ SEXP rcpp_cholupdate(SEXP R, SEXP V, SEXP request) {
   });
 }
 
-// The usual call of cholupdate_gpu(), all arguments as the user gave them. Returns the modified matrix, or, with z,
-// what Result says; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the
-// arguments or the call may take long.
+// Makes the usual call of cholupdate_gpu(), all arguments being as the user gave them. Returns the modified matrix, or,
+// with z, what Result says; if the pivot fails, its number, from 1. Does nothing and returns NULL if R/ has to look at
+// the arguments or if the call may take long.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP scale, SEXP z, SEXP y, SEXP rss) {
   return guarded([&]() -> SEXP {
@@ -56,7 +56,7 @@ SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP sca
   });
 }
 
-// What a modification of an n x n factor, which is at `where`, by k columns would do: list(backend, method, why,
+// Describes how an n x n factor, which is at `where`, would be modified by k columns: list(backend, method, why,
 // expected, panels, device_bytes, threads, instructions), choices as numbers.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request, int where) {
@@ -77,7 +77,7 @@ Rcpp::List rcpp_cholupdate_plan(double n, double k, SEXP request, int where) {
 
 namespace {
 
-/// A row for each entry: stage, panel (from 1), begin and end in seconds.
+/// Returns a data frame with a row for each entry: stage, panel (from 1), begin and end in seconds.
 Rcpp::DataFrame to_data_frame(const std::vector<Timeline::Entry>& entries) {
   const char* const stages[] = {"fill", "send", "modify", "fetch", "empty"};
   const int count = int(entries.size());
@@ -95,12 +95,12 @@ Rcpp::DataFrame to_data_frame(const std::vector<Timeline::Entry>& entries) {
                                  _["stringsAsFactors"] = false);
 }
 
-/// Below zero: NA.
+/// Returns a count, or NA if it is below zero.
 double or_na(index_t count) { return count < 0 ? NA_REAL : double(count); }
 
 }  // namespace
 
-// What the last call did, choices as numbers; NULL before the first.
+// Returns what the last call did, choices as numbers; NULL before the first call.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_last_call() {
   const auto& [any, in_place, what, done, members] = last_call();
@@ -122,7 +122,7 @@ SEXP rcpp_last_call() {
   return report;
 }
 
-// What the triangle of R that is not read looks like, as a number from 0 (base/other_triangle.h). R as in
+// Returns the kind of the triangle of R that is not read, as a number from 0 (base/other_triangle.h). R: as in
 // rcpp_cholupdate().
 // [[Rcpp::export(rng = false)]]
 int rcpp_other_triangle(SEXP R, bool lower) {
@@ -132,8 +132,8 @@ int rcpp_other_triangle(SEXP R, bool lower) {
                                  : look_at_other_triangle<double>({REAL(R), n, n, n}, own));
 }
 
-// The same of 64 to 127 members of a batch: the most suspicious that is found, and the number of its member, from 1.
-// R: n x n x b doubles, or a list of square matrices of doubles.
+// Looks at the other triangles of all members of a batch, or of 64 to 127 members if there are more. Returns the most
+// suspicious kind, and the number of its member, from 1. R: n x n x b doubles, or a list of square matrices of doubles.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_batch_other_triangle(SEXP R, int n, bool lower) {
   const bool list = TYPEOF(R) == VECSXP;
@@ -152,7 +152,8 @@ Rcpp::IntegerVector rcpp_batch_other_triangle(SEXP R, int n, bool lower) {
   return Rcpp::IntegerVector::create(most, member);
 }
 
-// The bits of floats, as package float keeps them in an integer vector, to doubles and back.
+// Converts the bits of floats, as package float keeps them in an integer vector, to doubles; the next function converts
+// doubles to such bits.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_from_float(SEXP bits) {
   return guarded([&]() -> SEXP {
@@ -171,7 +172,7 @@ SEXP rcpp_to_float(Rcpp::NumericVector x) {
   });
 }
 
-// The tunables of the paper's method, checked, in the order of paper::Shape; the default where one is NA.
+// Returns the tunables of the paper's method, checked, in the order of paper::Shape; a default for each one that is NA.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_paper_shape(Rcpp::IntegerVector given) {
   return guarded([&] {

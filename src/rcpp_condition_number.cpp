@@ -7,7 +7,7 @@
 
 using namespace gpucholmod;
 
-// Estimates ||B||_1 of a symmetric n x n matrix B. multiply(X): the product of B and a matrix X of n rows.
+// Estimates ||B||_1 of a symmetric n x n matrix B. multiply(X) returns the product of B and a matrix X of n rows.
 // [[Rcpp::export(rng = false)]]
 double rcpp_estimated_norm(int n, Rcpp::Function multiply) {
   return guarded([&] {

@@ -20,13 +20,14 @@ void poll_at(index_t j) {
 
 }  // namespace
 
-// The n of an n x n factor.
+// Returns the order n of the factor in a file.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_file_order(std::string path) {
   return guarded([&] { return double(FactorFile(path).order()); });
 }
 
-// Which file that is, and which contents, as far as that shows from outside: to compare with later.
+// Returns a text that identifies a file and its contents, as far as they show from outside, to compare with a later
+// text.
 // [[Rcpp::export(rng = false)]]
 std::string rcpp_factor_file_state(std::string path) {
   return guarded([&] {
@@ -39,7 +40,7 @@ std::string rcpp_factor_file_state(std::string path) {
   });
 }
 
-// R: n x n double matrix, of which the upper triangle is written, whatever it holds.
+// Writes the upper triangle of R, an n x n double matrix, to a file, whatever the triangle holds.
 // [[Rcpp::export(rng = false)]]
 void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replace) {
   guarded([&] {
@@ -54,7 +55,7 @@ void rcpp_write_factor_file(Rcpp::NumericMatrix R, std::string path, bool replac
   });
 }
 
-// Columns [first, last) of the factor, down to row `last`, with zeros below the diagonal.
+// Returns columns [first, last) of the factor in a file, down to row `last`, with zeros below the diagonal.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_read_factor_file(std::string path, int first, int last) {
   return guarded([&]() -> SEXP {
@@ -75,7 +76,7 @@ SEXP rcpp_read_factor_file(std::string path, int first, int last) {
   });
 }
 
-// Its diagonal.
+// Returns the diagonal of the factor in a file.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_file_diagonal(std::string path) {
   return guarded([&]() -> SEXP {
@@ -90,7 +91,7 @@ SEXP rcpp_factor_file_diagonal(std::string path) {
   });
 }
 
-// V: n x k doubles. Returns what Result says; where that fails, there is no output.
+// Modifies a factor in a file. V: n x k doubles. Returns what Result says; if the call fails, there is no output file.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request) {
   return guarded([&]() -> SEXP {

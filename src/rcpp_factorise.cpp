@@ -9,7 +9,7 @@
 
 using namespace gpucholmod;
 
-// A: n x n double matrix, symmetric, of which the upper triangle is read; added: to its diagonal. Returns list(pivot,
+// Factorises A + added I. A: n x n double matrix, symmetric, of which the upper triangle is read. Returns list(pivot,
 // R): R is the upper factor; pivot counts from 1, 0 means success.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factorise(SEXP A, double added) {

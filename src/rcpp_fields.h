@@ -13,16 +13,16 @@
 #include "base/held_factor.h"
 #include "rcpp_handle.h"
 
-/// The fields of a handle that a modification changes, and what becomes of the handle if the modification breaks off.
+/// The fields of a handle that a modification changes, and the state of the handle if the modification breaks off.
 namespace gpucholmod {
 
-/// Is true if a field that is there can be set.
+/// Returns whether a field that exists can be set.
 inline bool may_be_set(SEXP handle, Field which) {
   return !R_BindingIsLocked(symbol(which), handle) && !R_BindingIsActive(symbol(which), handle);
 }
 
-/// Raises gpucholmod_invalid_factor unless these fields of a handle can be set. To be called before a factor changes:
-/// an error of R's amid a modification would skip destructors, and leave the factor in use for good.
+/// Raises gpucholmod_invalid_factor unless these fields of a handle exist and can be set. Is called before a factor
+/// changes: an error of R's amid a modification would skip destructors, so that the factor would stay in use for good.
 template <class T>
 void require_settable(SEXP handle, std::initializer_list<Field> fields) {
   for (const Field which : fields)
@@ -30,8 +30,9 @@ void require_settable(SEXP handle, std::initializer_list<Field> fields) {
       in_r("stop_invalid")(Kind<T>::name, "damaged");
 }
 
-/// Whether the factor or the batch of a handle itself has begun to change. If `flag` is true when the call ends, by a
-/// pivot that fails, an error or an interrupt, the handle gives up the factor, and its status becomes "half_modified".
+/// Holds `flag`, which is true if the factor or batch of a handle has itself begun to change. If `flag` is true when
+/// the call ends, by a failing pivot, an error or an interrupt, the handle gives up the object, and its status becomes
+/// "half_modified".
 template <class T>
 class Begun {
  public:
@@ -49,7 +50,7 @@ class Begun {
   std::atomic<bool> flag{false};
 
  private:
-  /// The same object every time.
+  /// Returns the status "half_modified", the same object every time.
   static SEXP status() {
     static SEXP kept = nullptr;
     if (!kept) kept = allocate_for_good([] { return Rf_mkString("half_modified"); });
@@ -59,13 +60,13 @@ class Begun {
   SEXP handle_, half_modified_;
 };
 
-/// The numbers of the handle of a modified factor. Their memory is there before the factor changes, so that afterwards
-/// R has nothing to allocate.
+/// Holds the new numbers of the handle of a modified factor. Allocates their memory before the factor changes, so that
+/// R has nothing to allocate afterwards.
 class NewFields {
  public:
-  /// `handle`: that of the modified factor; its fields are as they were, or were copied from the one that it comes of.
-  /// `size`: the order changes. Raises gpucholmod_invalid_factor where a number was changed by hand into something
-  /// else.
+  /// Allocates memory. `handle`: the handle of the modified factor; its fields are as before, or were copied from the
+  /// handle of the former factor. `size`: true if the order changes. Raises gpucholmod_invalid_factor if a number was
+  /// changed by hand into something else.
   NewFields(SEXP handle, bool size)
       : handle_(handle), memory_(size ? allocate(0, [] { return new_numbers(7); }) : stored_numbers()) {
     for (int i = 0; i < 4; ++i) {
@@ -85,10 +86,10 @@ class NewFields {
   }
   void set_pointer(SEXP pointer) { define(Field::pointer, pointer); }
 
-  /// Counts a modification of `scale` A into R. `added`, `removed`: the traces of what is added and taken away. The
-  /// trace of A is kept by their differences, and is off by as much as the factor may be since it was looked at: where
-  /// that is more than sqrt(eps) of it, or no number, the factor is looked at again. What a modification adds to the
-  /// error: drift() in R.
+  /// Counts a modification that makes R the factor of `scale` A plus and minus matrices of the traces `added` and
+  /// `removed`. Computes the trace of A from these traces. The error of the trace is at most that of the factor since
+  /// the trace was last read from the factor; if it is more than sqrt(eps) of the trace, or no number, reads the trace
+  /// from the factor again. The error that a modification adds: drift() in R.
   void count(const HeldFactor& R, double added, double removed, double scale) {
     const auto [modifications, error, trace, trace_error] = old_;
     const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;
@@ -106,19 +107,19 @@ class NewFields {
   }
 
  private:
-  /// The first four are the numbers that count() changes.
+  /// The fields; count() changes the first four.
   static constexpr Field fields_[] = {Field::modifications, Field::error,    Field::trace, Field::trace_error,
                                       Field::n,             Field::capacity, Field::bytes};
   static constexpr int type_of(int i) { return i == 0 || i == 4 || i == 5 ? INTSXP : REALSXP; }
 
-  /// Returns memory for the first of fields_.
+  /// Returns memory for the first `count` of fields_.
   static SEXP new_numbers(int count) {
     const SEXP list = PROTECT(Rf_allocVector(VECSXP, count));
     for (int i = 0; i < count; ++i) SET_VECTOR_ELT(list, i, Rf_allocVector(type_of(i), 1));
     UNPROTECT(1);
     return list;
   }
-  /// Returns new_numbers(4), of a store that is filled by one call of allocate(), which takes ten times as long.
+  /// Returns new_numbers(4) from a store. One call of allocate(), which takes ten times as long, fills the store.
   static SEXP stored_numbers() {
     constexpr int size = 64;
     static SEXP store = nullptr;
@@ -144,7 +145,7 @@ class NewFields {
     return taken;
   }
 
-  /// The field is there already, so R has nothing to allocate.
+  /// Sets a field. The field exists already, so that R has nothing to allocate.
   void define(Field which, SEXP value) { Rf_defineVar(symbol(which), value, handle_); }
   void set(int i, double number) {
     const SEXP value = VECTOR_ELT(memory_, i);
@@ -155,10 +156,11 @@ class NewFields {
 
   SEXP handle_;
   const Rcpp::Shield<SEXP> memory_;
-  std::array<double, 4> old_;  ///< of the first four fields
+  std::array<double, 4> old_;  ///< former values of the first four fields
 };
 
-/// R has looked at what it was given beside the order of the factor; what is evaluated since may have changed that.
+/// Throws bad_argument unless `rows` is `expected`. R has compared all arguments with the order of the factor, but what
+/// was evaluated since then may have changed this order.
 inline void require_rows(const char* argument, index_t rows, index_t expected) {
   if (rows != expected)
     throw Error(ErrorCode::bad_argument,

@@ -20,7 +20,7 @@ Rcpp::String name_of(cuda::Kernels kernels) {
 
 }  // namespace
 
-// Everything that cuda::status() knows; memory in bytes.
+// Returns everything that cuda::status() knows; memory in bytes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_gpu_info(bool with_memory) {
   return guarded([&] {
@@ -54,7 +54,7 @@ Rcpp::List rcpp_gpu_info(bool with_memory) {
   });
 }
 
-// Bytes of page-locked memory that have been given back.
+// Frees what is kept for later calls. Returns the bytes of page-locked memory that have been given back.
 // [[Rcpp::export(rng = false)]]
 double rcpp_gpu_release() {
   return guarded([] { return cuda::release(); });

@@ -10,8 +10,8 @@
 
 namespace gpucholmod {
 
-/// Heeds Ctrl-C and R's time limits (setTimeLimit()): throws what Rcpp turns back into the interrupt, or the error, of
-/// R. Rcpp::checkUserInterrupt() would make an interrupt of both, which no handler of errors gets to see.
+/// Heeds Ctrl-C and R's time limits (setTimeLimit()): throws what Rcpp turns back into the interrupt or the error of R.
+/// Rcpp::checkUserInterrupt() would turn both into an interrupt, which no handler of errors sees.
 inline void heed_user() {
   Rcpp::unwindProtect([] {
     R_CheckUserInterrupt();
@@ -19,10 +19,10 @@ inline void heed_user() {
   });
 }
 
-/// The floats whose bits an integer vector holds.
+/// Returns the floats whose bits an integer vector holds.
 inline float* floats(SEXP bits) { return reinterpret_cast<float*>(INTEGER(bits)); }
 
-/// A function of this package's own, from R/.
+/// Returns a function of this package's own, from R/.
 inline Rcpp::Function in_r(const char* name) { return Rcpp::Environment::namespace_env("gpucholmod")[name]; }
 
 /// Signals `error` as an R condition (R/conditions.R); does not return.
@@ -35,8 +35,8 @@ inline void raise(const Error& error) {
   in_r("stop_gpucholmod")(std::string(name(error.code())), std::string(error.what()), fields);
 }
 
-/// Runs `body`, the one place where an error of the core becomes an R condition: after every destructor has run.
-/// What heed_user() throws passes through to R.
+/// Runs `body`. Is the one place where an error of the core becomes an R condition, which happens after every
+/// destructor has run. Exceptions of heed_user() pass through to R.
 template <class F>
 auto guarded(F&& body) -> decltype(body()) {
   std::optional<Error> failure;
@@ -46,7 +46,7 @@ auto guarded(F&& body) -> decltype(body()) {
     failure.emplace(error);
   } catch (const std::bad_alloc&) {
     failure.emplace(ErrorCode::out_of_memory, "the host is out of memory");
-  } catch (const std::length_error&) {  // so many bytes that no size of a vector says it
+  } catch (const std::length_error&) {  // more bytes than the size of a vector can count
     failure.emplace(ErrorCode::out_of_memory, "the host is out of memory");
   }
   raise(*failure);

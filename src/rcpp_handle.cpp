@@ -11,7 +11,7 @@ bool is_one(SEXP x, SEXPTYPE type) { return SEXPTYPE(TYPEOF(x)) == type && Rf_xl
 bool is(SEXP x, index_t number) { return is_one(x, INTSXP) && INTEGER(x)[0] == number; }
 bool is(SEXP x, const char* word) { return is_one(x, STRSXP) && std::strcmp(CHAR(STRING_ELT(x, 0)), word) == 0; }
 
-/// Is true of NULL, and of a list with names, or NULL, for each of these extents.
+/// Returns whether `dimnames` is NULL, or a list that has names, or NULL, for each of these extents.
 bool are_names(SEXP dimnames, std::initializer_list<index_t> extents) {
   if (dimnames == R_NilValue) return true;
   if (TYPEOF(dimnames) != VECSXP || Rf_xlength(dimnames) != R_xlen_t(extents.size())) return false;
@@ -23,7 +23,7 @@ bool are_names(SEXP dimnames, std::initializer_list<index_t> extents) {
   return true;
 }
 
-/// Is true if each of these fields is one value of that type.
+/// Returns whether each of these fields is one value of this type.
 bool are(SEXP handle, SEXPTYPE type, std::initializer_list<Field> fields) {
   for (const Field which : fields)
     if (!is_one(field(handle, which), type)) return false;
@@ -49,7 +49,7 @@ bool are_sound(SEXP handle, const HeldFactor& R) {
           (is(field(handle, Field::processes), R.processes()) && are(handle, INTSXP, {Field::process})));
 }
 
-/// An environment without parent.
+/// Returns a new environment, whose parent is the empty one.
 SEXP new_environment() {
 #if R_VERSION >= R_Version(4, 1, 0)
   return R_NewEnv(R_EmptyEnv, FALSE, 0);
@@ -105,7 +105,7 @@ template const char* gpucholmod::trouble<HeldBatch>(SEXP, SEXP&);
 
 namespace {
 
-/// As trouble(), but looks at all fields.
+/// Returns why a handle cannot be used, as trouble() does, but looks at all fields.
 template <class T>
 const char* any_trouble(SEXP handle) {
   SEXP pointer;
@@ -115,8 +115,8 @@ const char* any_trouble(SEXP handle) {
 
 }  // namespace
 
-// Why a handle, of a factor or a batch, cannot be used: "freed", "half_modified", "restored" or "damaged"; NULL if it
-// can.
+// Returns why a handle, of a factor or a batch, cannot be used: "freed", "half_modified", "restored" or "damaged"; NULL
+// if the handle can be used.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_handle_trouble(SEXP handle) {
   const bool batch = Rf_inherits(handle, "chol_batch");
@@ -124,14 +124,14 @@ SEXP rcpp_handle_trouble(SEXP handle) {
   return why ? Rf_mkString(why) : R_NilValue;
 }
 
-// A handle with the fields of `handle`, and with another pointer, which may be NULL, to be set later.
+// Returns a handle with the fields of `handle` and another pointer, which may be NULL, to be set later.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_handle_descendant(SEXP handle, SEXP pointer) {
   return guarded([&] { return descendant(handle, pointer); });
 }
 
-// Gives the memory of a handle back now, or when the call that uses it has ended; its pointer is null from then on.
-// Returns FALSE where there is nothing any more.
+// Gives the memory of a handle back now, or when the call that uses the memory has ended; the pointer of the handle is
+// null from then on. Returns FALSE if the handle has no memory any more.
 // [[Rcpp::export(rng = false)]]
 bool rcpp_handle_free(SEXP handle) {
   const SEXP pointer = TYPEOF(handle) == ENVSXP ? field(handle, Field::pointer) : R_NilValue;

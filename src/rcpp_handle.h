@@ -11,10 +11,10 @@
 #include "rcpp_guard.h"
 #include "rcpp_memory.h"
 
-/// What an R handle refers to, and how calls use it. A handle is an environment: R/chol_factor_handle.R.
+/// The objects that R's handles refer to, and how calls use them. A handle is an environment: R/chol_factor_handle.R.
 namespace gpucholmod {
 
-/// What R calls the objects of a handle, and the tag of the external pointer to one.
+/// The name that R has for the objects of a handle, and the tag of external pointers to them.
 template <class T>
 struct Kind;
 template <>
@@ -28,15 +28,15 @@ struct Kind<HeldBatch> {
   static constexpr const char* tag = "gpucholmod_batch";
 };
 
-/// A factor or a batch, which its handle and the calls that use it own together. A finaliser, which R runs wherever it
-/// allocates, may free it amid a call: the last owner destroys it.
+/// A factor or a batch, which its handle and the calls that use it own together. R runs finalisers wherever it
+/// allocates, so that a finaliser may give up the handle's share amid a call: the last owner destroys the object.
 template <class T>
 struct Kept {
   explicit Kept(std::unique_ptr<T> made) : object(std::move(made)) {}
 
   std::unique_ptr<T> object;
-  int readers = 0;        ///< calls that use it and do not change it
-  bool changing = false;  ///< by a call
+  int readers = 0;        ///< number of calls that use the object without changing it
+  bool changing = false;  ///< True while a call changes the object
 };
 template <class T>
 using Owner = std::shared_ptr<Kept<T>>;
@@ -47,7 +47,7 @@ enum class Field {
   trace_error, error, processes, process, count
 };
 
-/// Returns the name of a field, as R knows it. They are looked up once: that takes longer than to find the field.
+/// Returns the name of a field as R's symbol. Looks all names up once, because that takes longer than finding a field.
 inline SEXP symbol(Field which) {
   static const std::array<SEXP, 17> all = [] {
     constexpr const char* names[] = {"pointer", "status", "n", "precision", "uplo", "dimnames", "device", "device_name",
@@ -61,14 +61,14 @@ inline SEXP symbol(Field which) {
 }
 inline SEXP field(SEXP handle, Field which) { return Rf_findVarInFrame(handle, symbol(which)); }
 
-/// Is true of an external pointer that handed_over() has made.
+/// Returns whether handed_over() has made an external pointer.
 template <class T>
 bool is_ours(SEXP pointer) {
   static const SEXP tag = Rf_install(Kind<T>::tag);
   return TYPEOF(pointer) == EXTPTRSXP && R_ExternalPtrTag(pointer) == tag;
 }
 
-/// Gives up what the handle owns. Returns false where there is nothing any more.
+/// Gives up the object that the handle owns. Returns false if the handle owns no object any more.
 template <class T>
 bool give_up(SEXP pointer) {
   if (!is_ours<T>(pointer)) return false;
@@ -78,7 +78,7 @@ bool give_up(SEXP pointer) {
 }
 
 /// Returns an external pointer that owns `made`. Its finaliser does not run when R quits: CUDA may be gone by then, and
-/// frees everything.
+/// frees all its memory itself.
 template <class T>
 SEXP handed_over(std::unique_ptr<T> made) {
   auto owner = std::make_unique<Owner<T>>(std::make_shared<Kept<T>>(std::move(made)));
@@ -92,7 +92,7 @@ SEXP handed_over(std::unique_ptr<T> made) {
   return pointer;
 }
 
-/// Returns the object of a pointer of ours that is not null.
+/// Returns the object of an external pointer that handed_over() has made and that is not null.
 template <class T>
 T& object_at(SEXP pointer) {
   return *(*static_cast<Owner<T>*>(R_ExternalPtrAddr(pointer)))->object;
@@ -101,15 +101,17 @@ T& object_at(SEXP pointer) {
 /// Returns a handle with the fields and the class of `handle`, and with another pointer.
 SEXP descendant(SEXP handle, SEXP pointer);
 
-/// Returns why a handle cannot be used: "freed", "half_modified", "restored", or "damaged", where what C++ relies on
-/// was changed by hand; null where it can be used. See rcpp_handle.cpp. `pointer`: becomes the field of that name.
+/// Returns why a handle cannot be used: "freed", "half_modified", "restored", or "damaged" if something that C++ relies
+/// on was changed by hand; null if the handle can be used. See rcpp_handle.cpp. Sets `pointer` to the field of this
+/// name.
 template <class T>
 const char* trouble(SEXP handle, SEXP& pointer);
 
 enum class For { reading, changing };
 
-/// A call's use of what a handle refers to, or an external pointer of ours. Raises gpucholmod_invalid_factor where that
-/// cannot be used, and, "in_use", where another call has not ended and one of the two changes it.
+/// A call's use of the object of a handle or of an external pointer that handed_over() has made. Raises
+/// gpucholmod_invalid_factor if the object cannot be used, with reason "in_use" if another call has not ended and one
+/// of the two calls changes the object.
 template <class T>
 class Use {
  public:

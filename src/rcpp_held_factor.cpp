@@ -21,13 +21,13 @@ using namespace gpucholmod;
 
 namespace {
 
-/// For inst/bench.
+/// Returns the factor on a GPU, for inst/bench. Throws bad_argument if the factor is not on a GPU.
 const DeviceFactor& on_device(const Use<HeldFactor>& R) {
   if (auto* const found = dynamic_cast<const DeviceFactor*>(&R->plain())) return *found;
   throw Error(ErrorCode::bad_argument, "the factor is not on a GPU", {{"argument", "pointer"}});
 }
 
-/// The R side of a new factor.
+/// Returns the fields of the handle of a new factor.
 Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   using Rcpp::_;
   const auto* const there = dynamic_cast<const DeviceFactor*>(&made->plain());
@@ -42,7 +42,8 @@ Rcpp::List described(std::unique_ptr<HeldFactor> made) {
   return handle;
 }
 
-/// Returns make(numbers), with zeros on its diagonal where R, a matrix of doubles or of floats, has some.
+/// Returns make(numbers) for a matrix R of doubles or of floats. If R has zeros on its diagonal, the new factor has
+/// them, too.
 template <class F>
 std::unique_ptr<HeldFactor> kept(SEXP R, int uplo, int precision, F&& make) {
   const index_t n = Rf_nrows(R);
@@ -50,9 +51,9 @@ std::unique_ptr<HeldFactor> kept(SEXP R, int uplo, int precision, F&& make) {
                              : keep_with_zeros(REAL(R), n, Uplo(uplo), Precision(precision), make);
 }
 
-/// Returns the traces of VV' of the columns that the last call has added, and of those that it has taken away.
+/// Returns the traces of V|W|V', of the columns that the last call has added and of the columns that it has taken away.
 std::array<double, 2> traces_of(const double* V, index_t n, index_t k, const Request& what) {
-  const double* const squares = last_call().outcome.squares;  // of V as it was computed with
+  const double* const squares = last_call().outcome.squares;  // of V as the backend read it, divided by the scale
   if (!std::isnan(squares[0])) return {squares[0] * what.scale * what.scale, squares[1] * what.scale * what.scale};
   std::array<double, 2> traces{};
   for (index_t q = 0; q < k; ++q) {
@@ -64,8 +65,8 @@ std::array<double, 2> traces_of(const double* V, index_t n, index_t k, const Req
 
 }  // namespace
 
-// R: n x n double matrix, or integer matrix that holds the bits of floats; uplo, precision: numbers from 0
-// (R/request.R); capacity: less than n for n.
+// Copies R to a factor in ordinary memory. R: n x n double matrix, or integer matrix that holds the bits of floats;
+// uplo, precision: numbers from 0 (R/request.R); capacity: n is taken if this is less.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
   return guarded([&] {
@@ -76,7 +77,7 @@ Rcpp::List rcpp_factor_hold(SEXP R, int uplo, int precision, int capacity) {
   });
 }
 
-// The same on GPUs; devices: their ids, or -1 for the first that can be used.
+// Copies R to a factor on GPUs. devices: their ids, or -1 for the first that can be used; the rest as above.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
@@ -87,7 +88,7 @@ Rcpp::List rcpp_factor_upload(SEXP R, int uplo, int precision, int capacity, std
   });
 }
 
-// The same from a file of doubles, of order n, which is never whole in memory.
+// Copies a factor of order n from a file of doubles to GPUs; the factor is never whole in memory. The rest as above.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int capacity, std::vector<int> devices) {
   return guarded([&] {
@@ -104,8 +105,8 @@ Rcpp::List rcpp_factor_upload_file(std::string path, int n, int precision, int c
   });
 }
 
-// A as R above, its upper triangle, and devices. Returns list(pivot, made): made is NULL when A is not positive
-// definite; pivot counts from 1, 0 means success.
+// Factorises A on GPUs. A: a matrix as R above, whose upper triangle is read; devices as above. Returns list(pivot,
+// made): made is NULL if A is not positive definite; pivot counts from 1, 0 means success.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices) {
   return guarded([&] {
@@ -120,7 +121,7 @@ Rcpp::List rcpp_factor_factorise(SEXP A, int precision, std::vector<int> devices
   });
 }
 
-// For print(): bytes on each of the GPUs of a factor.
+// Returns the bytes on each of the GPUs of a factor, for print().
 // [[Rcpp::export(rng = false)]]
 std::vector<double> rcpp_factor_shares(SEXP handle) {
   return guarded([&] {
@@ -136,7 +137,7 @@ SEXP rcpp_factor_copy(SEXP handle) {
   return guarded([&] { return handed_over(Use<HeldFactor>(handle)->copy()); });
 }
 
-// dimnames: of the result.
+// Returns the factor as a matrix with these dimnames.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_download(SEXP handle, int uplo, SEXP dimnames) {
   return guarded([&]() -> SEXP {
@@ -157,14 +158,14 @@ SEXP rcpp_factor_diagonal(SEXP handle) {
   });
 }
 
-// pointer: of a new factor, which has no handle yet.
+// Returns the trace of A. pointer: the external pointer of a new factor, which has no handle yet.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_trace(SEXP pointer) {
   return guarded([&] { return Use<HeldFactor>(pointer)->trace(); });
 }
 
-// B: n x m double matrix, or n; which: 0 for both substitutions, 1 forward, 2 back. as_vector: of one column; names: of
-// the result, or its dimnames.
+// Solves for B, an n x m double matrix, or n numbers. which: 0 for both substitutions, 1 forward, 2 back. as_vector:
+// true if the result, of one column, is a vector; names: names or dimnames of the result.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_solve(SEXP handle, SEXP B, int which, bool as_vector, SEXP names) {
   return guarded([&]() -> SEXP {
@@ -177,7 +178,7 @@ SEXP rcpp_factor_solve(SEXP handle, SEXP B, int which, bool as_vector, SEXP name
   });
 }
 
-// X: n x m double matrix, or n; which: 0 for AX, 1 for R'X, 2 for RX. Returns a matrix.
+// Multiplies X, an n x m double matrix, or n numbers. which: 0 for AX, 1 for R'X, 2 for RX. Returns a matrix.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_multiply(SEXP handle, SEXP X, int which) {
   return guarded([&]() -> SEXP {
@@ -203,9 +204,9 @@ SEXP rcpp_factor_inverse(SEXP handle, SEXP dimnames) {
 
 namespace {
 
-/// Modifies the factor `R` of `handle` as `what` says. `modified`: the handle itself, to be modified in place, or one
-/// that is to refer to a new factor. Returns the failing pivot, counted from 0; -1: success. A handle that is half
-/// modified then: see Begun.
+/// Modifies the factor `R` of `handle` as `what` says. `modified`: the handle itself, to be modified in place, or a
+/// handle that is to refer to a new factor. Returns the failing pivot, counted from 0; -1: success. Half modified
+/// handles: see Begun.
 index_t modify_held(HeldFactor& R, SEXP handle, SEXP modified, SEXP V, Request& what, bool brief) {
   const bool in_place = modified == handle;
   require_rows("V", rows_of(V), R.order());
@@ -227,8 +228,8 @@ index_t modify_held(HeldFactor& R, SEXP handle, SEXP modified, SEXP V, Request& 
 
 }  // namespace
 
-// V: n x k double matrix, or n; modified: the handle itself, to be modified in place, or one that is to refer to a new
-// factor. Returns what Result says.
+// Modifies a factor. V: n x k double matrix, or n numbers; modified: the handle itself, to be modified in place, or a
+// handle that is to refer to a new factor. Returns what Result says.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP keep_intact) {
   return guarded([&]() -> SEXP {
@@ -242,10 +243,10 @@ SEXP rcpp_factor_modify(SEXP handle, SEXP modified, SEXP V, SEXP request, SEXP k
   });
 }
 
-// The usual call of cholupdate_gpu() for a handle, an environment; all arguments as the user gave them, but `order`,
-// its field `n` before V was evaluated. Returns the handle of the modified factor, or, with z, what Result says, with
-// it; if the pivot fails, its number from 1; NULL, and has done nothing, where R/ has to look at the arguments or the
-// call may take long.
+// Makes the usual call of cholupdate_gpu() for a handle that is an environment. All arguments are as the user gave
+// them, except `order`, the handle's field `n` before V was evaluated. Returns the handle of the modified factor; with
+// z, what Result says, with this handle as the factor; if the pivot fails, its number, from 1. Does nothing and returns
+// NULL if R/ has to look at the arguments or if the call may take long.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SEXP downdate, SEXP weights,
                               SEXP scale, SEXP z, SEXP y, SEXP rss) {
@@ -268,7 +269,7 @@ SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SE
   });
 }
 
-// For tests: enters a modification into a handle, as NewFields does.
+// Counts a modification into a handle, as NewFields does; for tests.
 // [[Rcpp::export(rng = false)]]
 void rcpp_factor_count(SEXP handle, double added, double removed, double scale) {
   guarded([&] {
@@ -277,7 +278,7 @@ void rcpp_factor_count(SEXP handle, double added, double removed, double scale) 
   });
 }
 
-// The rest is for inst/bench: see cuda/device_factor.h.
+// The functions from here on are for inst/bench: see cuda/device_factor.h.
 // [[Rcpp::export(rng = false)]]
 double rcpp_factor_sweep_seconds(SEXP pointer, int repeats) {
   return guarded([&] { return on_device(Use<HeldFactor>(pointer)).sweep_seconds(repeats); });

@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/types.h"
 
-/// Memory of R's. Where there is none, R has an error of its own; here that becomes the core's.
+/// Memory of R's. If R lacks memory, R raises an error of its own, which becomes an error of the core here.
 namespace gpucholmod {
 
-/// Goes back to where R was entered: allocate(). R prints nothing then.
+/// Jumps back to allocate(), from where R was entered. R prints nothing then.
 inline SEXP leave_allocation(SEXP, void*) {
   const SEXP abort = PROTECT(Rf_lang2(Rf_install("invokeRestart"), Rf_mkString("abort")));
   Rf_eval(abort, R_BaseEnv);
@@ -19,7 +19,7 @@ inline SEXP leave_allocation(SEXP, void*) {
   return R_NilValue;
 }
 
-/// Returns the object that make() allocates in R, of some `bytes`. Throws out_of_memory.
+/// Returns the object, of about `bytes`, that make() allocates in R. Throws out_of_memory.
 template <class F>
 SEXP allocate(double bytes, F&& make) {
   struct Call {
@@ -35,7 +35,7 @@ SEXP allocate(double bytes, F&& make) {
   return call.made;
 }
 
-/// Returns the same, which is never freed and never changed.
+/// Returns the object that make() allocates in R, which is never freed and never changed.
 template <class F>
 SEXP allocate_for_good(F&& make) {
   return allocate(0, [&] {
@@ -61,7 +61,7 @@ inline SEXP new_vector(SEXPTYPE type, index_t count, SEXP names = R_NilValue) {
   });
 }
 
-/// Returns a matrix that is not filled. Its names are set here: from R, that would copy it.
+/// Returns a matrix that is not filled. Sets its names here, because R would copy the matrix to set them.
 inline SEXP new_matrix(SEXPTYPE type, index_t rows, index_t cols, SEXP dimnames = R_NilValue) {
   return allocate(bytes_of(type, rows * cols), [&] {
     const SEXP made = PROTECT(Rf_allocMatrix(type, int(rows), int(cols)));
@@ -77,7 +77,7 @@ inline SEXP new_array(index_t rows, index_t cols, index_t depth) {
                   [&] { return Rf_alloc3DArray(REALSXP, int(rows), int(cols), int(depth)); });
 }
 
-/// Returns memory that R knows of, so that it collects its garbage before the machine is full.
+/// Returns memory that R knows of, so that R collects its garbage before the machine is full.
 inline std::shared_ptr<void> of_r(std::size_t bytes) {
   const SEXP memory = allocate(double(bytes), [&] {
     const SEXP made = PROTECT(Rf_allocVector(RAWSXP, R_xlen_t(bytes)));
@@ -88,8 +88,8 @@ inline std::shared_ptr<void> of_r(std::size_t bytes) {
   return {RAW(memory), [memory](void*) { R_ReleaseObject(memory); }};
 }
 
-/// Returns f(), and where it finds too little memory and may_repeat(), f() again after the finalisers of handles that
-/// nobody refers to. with_room() in R does the same in four microseconds more.
+/// Returns f(). If f() throws out_of_memory and may_repeat() is true, runs the finalisers of handles that nobody refers
+/// to, and returns f() again. with_room() in R does the same, but takes four microseconds more.
 template <class F, class May>
 auto with_room(F&& f, May&& may_repeat) -> decltype(f()) {
   try {

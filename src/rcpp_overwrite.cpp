@@ -17,8 +17,8 @@ namespace {
   throw Error(code, "'R' cannot be overwritten: " + why, {{"argument", "R"}, {"value", reason}});
 }
 
-/// The value of a variable of the frame `env`, which is there, and no active binding: a matrix of doubles. An argument
-/// of a function is evaluated.
+/// Returns the value of the variable `name` of the frame `env`, a matrix of doubles. The variable must exist, and must
+/// not be an active binding. Evaluates the variable if it is an argument of a function.
 SEXP matrix_of(SEXP name, SEXP env) {
   SEXP value = Rf_findVarInFrame(env, name);
   if (TYPEOF(value) == PROMSXP) value = Rcpp::unwindProtect([&] { return Rf_eval(name, env); });
@@ -30,7 +30,8 @@ SEXP matrix_of(SEXP name, SEXP env) {
   return value;
 }
 
-/// Whether something else refers to that value, as far as R's counts tell: they are never too low.
+/// Returns whether something else refers to the value of the variable, as far as R's counts tell, which are never too
+/// low.
 bool shared(SEXP name, SEXP env) {
   const SEXP value = Rf_findVarInFrame(env, name);
   return TYPEOF(value) == PROMSXP || MAYBE_SHARED(value);
@@ -38,7 +39,7 @@ bool shared(SEXP name, SEXP env) {
 
 }  // namespace
 
-// What variable `name` of `env` holds, after looking whether it can be overwritten: list(n =, shared =).
+// Returns list(n =, shared =) for variable `name` of `env`, after checking that its value can be overwritten.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env) {
   return guarded([&] {
@@ -48,13 +49,13 @@ Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env) {
   });
 }
 
-// As rcpp_other_triangle(), of the matrix in variable `name` of `env`, which as an argument would be shared.
+// Returns rcpp_other_triangle() of the matrix in variable `name` of `env`; as an argument, the matrix would be shared.
 // [[Rcpp::export(rng = false)]]
 int rcpp_overwrite_other_triangle(SEXP name, SEXP env, bool lower) {
   return guarded([&] { return rcpp_other_triangle(matrix_of(name, env), lower); });
 }
 
-// Puts a copy of the matrix in variable `name` of `env` in its place, so that nothing else refers to it.
+// Replaces the matrix in variable `name` of `env` by a copy, to which nothing else refers.
 // [[Rcpp::export(rng = false)]]
 void rcpp_overwrite_own(SEXP name, SEXP env) {
   guarded([&] {
@@ -64,12 +65,12 @@ void rcpp_overwrite_own(SEXP name, SEXP env) {
   });
 }
 
-// V: n x k doubles. Returns what Result says. Where a run breaks off after it has begun to write, the diagonal becomes
-// NaN.
+// Modifies the matrix in variable `name` of `env`. V: n x k doubles. Returns what Result says. If a run breaks off
+// after it has begun to write, the diagonal becomes NaN.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate_overwrite(SEXP name, SEXP env, SEXP V, SEXP request) {
   return guarded([&]() -> SEXP {
-    const Rcpp::Shield<SEXP> R(matrix_of(name, env));  // which counts as no reference
+    const Rcpp::Shield<SEXP> R(matrix_of(name, env));  // does not count as a reference
     const index_t n = Rf_nrows(R), k = Rf_isMatrix(V) ? Rf_ncols(V) : 1;
     if (Rf_xlength(V) != n * k) refuse(ErrorCode::bad_argument, "it is not of the order it was", "changed");
     const Request what = to_request(request, n, k);

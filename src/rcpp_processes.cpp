@@ -30,8 +30,8 @@ mpi::Bytes bytes_of(SEXP raw) {
 
 }  // namespace
 
-// Begins, at the first call. limit: seconds to wait for a process that says nothing. Returns c(rank, size, threads of
-// use, number on this machine).
+// Begins MPI, at the first call. limit: seconds to wait for a process that sends nothing. Returns c(rank, size, threads
+// of use, number of this process on its machine).
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_processes_start(double limit) {
   return guarded([&] {
@@ -40,20 +40,20 @@ Rcpp::IntegerVector rcpp_processes_start(double limit) {
   });
 }
 
-// Begins a call.
+// Begins a call of the user's.
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_begin() {
   guarded([] { mpi::begin_call(); });
 }
 
-// Leaves it: see mpi/backend.h. condition: "" where this process was interrupted.
+// Leaves the call of the user's: see mpi/backend.h. condition: "" if this process was interrupted.
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_refuse(std::string condition) {
   guarded([&] { mpi::refuse(condition); });
 }
 
-// key: a raw vector, the same in all; x: process 0's, NULL in those that have none, the same in all others: a double
-// matrix of n rows, or, n being negative, a raw vector. Returns x, that of process 0.
+// Returns x of process 0. key: a raw vector, the same in all processes. x: NULL in a process that has none; other
+// processes give the same x as process 0: a double matrix of n rows, or, if n is negative, a raw vector.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   return guarded([&]() -> SEXP {
@@ -71,8 +71,9 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   });
 }
 
-// R: process 0's n x n double matrix, NULL elsewhere; or path: the name of a file, in all. local_rank: this process's
-// number on its machine, for a factor on GPUs; -1: in ordinary memory. Returns what new_factor() takes.
+// Deals a factor out over the processes. R: an n x n double matrix in process 0, NULL in the other processes; or path:
+// the name of a file, in all processes. local_rank: the number of this process on its machine, for a factor on GPUs;
+// -1: for a factor in ordinary memory. Returns what new_factor() takes.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int local_rank) {
   using Rcpp::_;
@@ -90,7 +91,7 @@ Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int pr
   });
 }
 
-// The factor, or the inverse of A, in process 0, NULL elsewhere.
+// Returns the factor, or the inverse of A, in process 0, and NULL in the other processes. here: true in process 0.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_processes_download(SEXP handle, int uplo, SEXP dimnames, bool here, bool inverse) {
   return guarded([&]() -> SEXP {
@@ -103,7 +104,7 @@ SEXP rcpp_processes_download(SEXP handle, int uplo, SEXP dimnames, bool here, bo
   });
 }
 
-// By process 0.
+// Writes the factor to a file, which process 0 does.
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_write(SEXP handle, std::string path, bool replace) {
   guarded([&] { mpi::write(*Use<HeldFactor>(handle), path, replace); });
@@ -112,7 +113,7 @@ void rcpp_processes_write(SEXP handle, std::string path, bool replace) {
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_leave() { mpi::leave(); }
 
-// Whether there is MPI, and what configure decided.
+// Returns whether there is MPI, and what configure decided.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_processes_built() {
   return Rcpp::List::create(Rcpp::_["built"] = mpi::built(), Rcpp::_["configured"] = mpi::configured());

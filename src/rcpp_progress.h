@@ -10,19 +10,20 @@
 
 namespace gpucholmod {
 
-/// What a call that may take long does now and then: heeds Ctrl-C and time limits, and shows how far it has come.
+/// Heeds Ctrl-C and time limits in a call that may take long, and shows how far the call has come.
 ///
-/// Where a bar is wanted, new_bar() in R/progress.R gives list(after, show) once the call has taken some time: after so
-/// many seconds, show(done) begins a bar and moves it, and returns whether to go on. carry_out() in R/request.R takes
-/// it away: a destructor here would have to call R while an error or an interrupt of R is on its way
-/// (Rcpp::LongjumpException).
+/// If a bar is wanted, new_bar() in R/progress.R returns list(after, show) once the call has taken some time. When the
+/// call has taken `after` seconds, show(done) begins a bar. Later calls of show(done) move the bar; show(done) returns
+/// whether to go on. carry_out() in R/request.R removes the bar: a destructor here would have to call R while an error
+/// or an interrupt of R is on its way (Rcpp::LongjumpException).
 class Progress {
  public:
   explicit Progress(bool bar) : asked_(bar) {}
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Throws what Rcpp turns into the interrupt, or the error of R, once everything here is destroyed.
+  /// Returns the function that is called now and then. It throws what Rcpp turns into R's interrupt or error once
+  /// everything here is destroyed.
   Poll poll() {
     return [this](double done) { look(done); };
   }
@@ -51,7 +52,7 @@ class Progress {
 
   const Clock::time_point start_ = Clock::now();
   double next_check_ = 0, next_show_ = 0;  ///< seconds since start_
-  bool asked_;  ///< for a bar, which is not there yet
+  bool asked_;  ///< True while a bar that is wanted has not been made
   std::optional<Rcpp::Function> show_;
 };
 

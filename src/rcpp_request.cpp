@@ -11,12 +11,12 @@
 #include "rcpp_guard.h"
 #include "rcpp_memory.h"
 
-/// Defaults are found here, not in R: in a call for a small factor, looking them up there would take longer than the
-/// work.
+/// Reading of requests from R. Defaults are found here, not in R: in a call for a small factor, looking them up in R
+/// would take longer than the work.
 namespace gpucholmod {
 namespace {
 
-/// Elements of the lists that constructors in R/ make, in the order of the constructor.
+/// The elements of the lists that constructors in R/ make, in the order of the constructor.
 enum class Asked { downdate, check, lower, single, backend, method, control, weights, scale, sides };
 enum class AskedSides { z, y, rss, argument, form };
 enum class AskedControl { threads, device_memory, instructions, timeline, optimised_blas, loop_order, shape };
@@ -29,11 +29,11 @@ std::array<SEXP, N> strings(const char* const (&words)[N]) {
   return all;
 }
 
-/// A list of R's whose elements E names.
+/// Reads a list of R's whose elements E names.
 template <class E>
 class Named {
  public:
-  /// Throws where the elements of `list` have other names than these, or another order.
+  /// Throws bad_argument if the elements of `list` have other names than these, or another order.
   template <std::size_t N>
   Named(SEXP list, const char* constructor, const std::array<SEXP, N>& names) : list_(list) {
     const SEXP given = Rf_getAttrib(list, R_NamesSymbol);
@@ -65,17 +65,17 @@ Named<AskedControl> as_control(SEXP list) {
   return {list, "control_numbers()", names};
 }
 
-/// Whether an option is set.
+/// Returns whether an option is set.
 bool is_set(SEXP option) { return Rf_GetOption1(option) != R_NilValue; }
 
-/// A positive number of threads.
+/// Returns whether x is a positive number of threads.
 bool is_whole(SEXP x) {
   if (Rf_isObject(x) || Rf_xlength(x) != 1 || (TYPEOF(x) != INTSXP && TYPEOF(x) != REALSXP)) return false;
   const double value = Rf_asReal(x);
   return value >= 1 && value <= std::numeric_limits<int>::max() && value == std::floor(value);
 }
 
-/// One for each column of V, or one for all; numbers, which R has looked at.
+/// Takes weights, one for each column of V, or one for all columns. R has checked the numbers.
 void take_weights(Request& request, SEXP weights) {
   const index_t count = Rf_xlength(weights);
   if (count != 1 && count != request.k)
@@ -86,10 +86,11 @@ void take_weights(Request& request, SEXP weights) {
   const double* w = REAL(weights);
   if (count == 1) request.weights.assign(request.k, w[0]);
   else request.weights.assign(w, w + count);
-  request.removed = 0;  // the weights tell
+  request.removed = 0;  // the weights tell which columns are taken away
 }
 
-/// z, y and rss, or NULL; doubles, whose dimensions fit. `argument`: what the user calls y.
+/// Returns right-hand sides of z, y and rss, doubles whose dimensions fit; y and rss may be NULL. `argument`: the
+/// user's name for y.
 std::shared_ptr<OwnedRightHandSides> make_sides(SEXP z, SEXP y, SEXP rss, const char* argument, index_t n, index_t k) {
   const index_t m = columns_of(z);
   const MatrixView<const double> numbers{REAL(z), n, m, n};
@@ -97,7 +98,7 @@ std::shared_ptr<OwnedRightHandSides> make_sides(SEXP z, SEXP y, SEXP rss, const 
   return std::make_shared<OwnedRightHandSides>("z", numbers, argument, Y, rss == R_NilValue ? nullptr : REAL(rss));
 }
 
-/// What sides_of() in R/request.R makes, whose dimensions fit: R has looked at them.
+/// Returns the right-hand sides that sides_of() in R/request.R has made. R has checked that their dimensions fit.
 std::shared_ptr<OwnedRightHandSides> to_sides(SEXP list, index_t n, index_t k) {
   const Named<AskedSides> given = as_sides(list);
   const SEXP z = given[AskedSides::z];
@@ -108,7 +109,7 @@ std::shared_ptr<OwnedRightHandSides> to_sides(SEXP list, index_t n, index_t k) {
   return make_sides(z, given[AskedSides::y], given[AskedSides::rss], argument, n, k);
 }
 
-/// Is true for doubles without a class that sides_of() would take for a k x m matrix.
+/// Returns whether y consists of doubles without a class that sides_of() would take for a k x m matrix.
 bool are_plain_rows(SEXP y, index_t k, index_t m) {
   if (TYPEOF(y) != REALSXP || Rf_isObject(y)) return false;
   const SEXP shape = Rf_getAttrib(y, R_DimSymbol);
@@ -116,7 +117,7 @@ bool are_plain_rows(SEXP y, index_t k, index_t m) {
   return (k == 1 || m == 1) && Rf_xlength(y) == k * m;
 }
 
-/// Is true for right-hand sides in which R/ would change nothing, or none.
+/// Returns whether there are no right-hand sides, or right-hand sides in which R/ would change nothing.
 bool are_plain_sides(const UsualArguments& given, index_t n, index_t k) {
   const auto [z, y, rss] = std::array{given.z, given.y, given.rss};
   if (z == R_NilValue) return y == R_NilValue && rss == R_NilValue;
@@ -127,7 +128,7 @@ bool are_plain_sides(const UsualArguments& given, index_t n, index_t k) {
                                std::all_of(REAL(rss), REAL(rss) + m, [](double sum) { return sum >= 0; }));
 }
 
-/// What control_numbers() in R/control.R makes.
+/// Takes what control_numbers() in R/control.R makes.
 void take_control(Request& request, SEXP list) {
   const Named<AskedControl> control = as_control(list);
   const auto at = [&](AskedControl which) { return Rf_asInteger(control[which]); };
@@ -141,7 +142,7 @@ void take_control(Request& request, SEXP list) {
   request.shape = paper::Shape{shape[0], shape[1], shape[2], shape[3]};
 }
 
-/// Is true for finite doubles without a class, which R/ would not change.
+/// Returns whether x consists of finite doubles without a class, which R/ would not change.
 bool are_plain_numbers(SEXP x) {
   return TYPEOF(x) == REALSXP && !Rf_isObject(x) &&
          std::all_of(REAL(x), REAL(x) + Rf_xlength(x), [](double number) { return std::isfinite(number); });
@@ -161,12 +162,12 @@ void take_backend_option(Request& request) {
   if (is_set(option)) request.backend = Backend(Rcpp::as<int>(in_r("default_backend")()));
 }
 
-/// For a call without `control`.
+/// Takes R's options, for a call without `control`.
 void take_control_options(Request& request) {
   static const SEXP option = Rf_install("gpucholmod.threads");
   static const bool optimised_blas = Rcpp::as<bool>(in_r("has_optimised_blas")());
   if (const SEXP threads = Rf_GetOption1(option); is_whole(threads)) request.threads = Rf_asInteger(threads);
-  // Which is an error.
+  // Raises R's error for the option.
   else if (threads != R_NilValue) take_control(request, Rcpp::Shield<SEXP>(in_r("default_control")()));
   request.optimised_blas = optimised_blas;
 }
@@ -176,7 +177,7 @@ void take_control_options(Request& request) {
 bool is_flag(SEXP x) { return TYPEOF(x) == LGLSXP && Rf_xlength(x) == 1 && LOGICAL(x)[0] != NA_LOGICAL; }
 
 bool flag(SEXP value, const char* argument) {
-  if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // which is an error
+  if (!is_flag(value)) in_r("require_flag")(Rcpp::Language("quote", value), argument);  // raises R's error
   return LOGICAL(value)[0];
 }
 
@@ -221,10 +222,10 @@ bool are_plain_columns(SEXP V, index_t n) {
 
 namespace {
 
-/// The elements of a result.
+/// The positions of the elements of a result.
 enum { pivot_at, factor_at, z_at, rss_at };
 
-/// Returns the result of a call that succeeds and returns nothing else, the same object every time.
+/// Returns the result of a call that succeeds and returns nothing else: the same object every time.
 SEXP plain_success() {
   static SEXP kept = nullptr;
   if (kept) return kept;
@@ -237,7 +238,8 @@ SEXP plain_success() {
   });
 }
 
-/// form: the attributes of z, a list with names, or NULL; dim comes first, as others depend on it.
+/// Allocates z of the result. form: the attributes of z, a list with names, or NULL. Sets dim first, because other
+/// attributes depend on it.
 SEXP new_z(index_t order, index_t m, SEXP form) {
   const SEXP z = PROTECT(Rf_allocVector(REALSXP, R_xlen_t(order * m))), names = Rf_getAttrib(form, R_NamesSymbol);
   for (const bool dim : {true, false})

@@ -21,7 +21,7 @@ namespace {
 
 /// A matrix of R's that becomes a new factor.
 struct MatrixOfR {
-  Rcpp::RObject numbers;  ///< the last that was asked for
+  Rcpp::RObject numbers;  ///< memory that was asked for last
 
   cpu::Allocate allocate() {
     return [this](std::size_t bytes) -> std::shared_ptr<void> {
@@ -29,7 +29,7 @@ struct MatrixOfR {
       return {REAL(numbers), [kept = numbers](void*) {}};
     };
   }
-  /// That of `made`, whose own memory it is, or, where numbers had to be scaled, a copy.
+  /// Returns the matrix of `made`: its own memory, or, if numbers had to be scaled, a copy.
   Rcpp::RObject filled(const HeldFactor& made, SEXP dimnames) {
     const index_t n = made.order();
     if (numbers.isNULL() || Rf_xlength(numbers) != n * n) {
@@ -49,18 +49,18 @@ struct MatrixOfR {
   }
 };
 
-/// One of the calls by which rows and columns come, go and move.
+/// Runs one of the calls that insert, remove and move rows and columns.
 struct Reshape {
   SEXP held;      ///< a handle, or an environment with an upper `matrix` of doubles
-  SEXP modified;  ///< `held` itself, to be changed in place, or another handle, which gets the new factor; or NULL
-  SEXP dimnames;  ///< of the new factor
+  SEXP modified;  ///< `held` itself, to be changed in place, or another handle, for the new factor; or NULL
+  SEXP dimnames;  ///< dimnames of the new factor
   SEXP request;
-  index_t k;      ///< rows and columns that come or go
-  bool coming;    ///< they come
-  bool changes;   ///< there is something to be done
+  index_t k;      ///< number of rows and columns that are inserted or removed
+  bool coming;    ///< True if rows and columns are inserted
+  bool changes;   ///< True if there is something to do
 
-  /// f(factor, task, made, poll, begun, traces): traces of what comes and of what goes. Returns what Result says, with
-  /// a matrix as the factor if `held` is no handle. A handle that is half modified then: see Begun.
+  /// Calls f(factor, task, made, poll, begun, traces); traces: of what is inserted and of what is removed. Returns what
+  /// Result says, with a matrix as the factor if `held` is no handle. Half modified handles: see Begun.
   template <class F>
   SEXP operator()(F&& f) const {
     return guarded([&] {
@@ -79,7 +79,7 @@ struct Reshape {
     given.turn(what.sides.get());
     const Result result(request, what, new_order(R->order()));
     std::unique_ptr<HeldFactor> made;
-    std::atomic<bool> begun{false};  // stays so: `matrix` is read
+    std::atomic<bool> begun{false};  // stays false: `matrix` is only read
     double traces[2] = {0, 0};
     const index_t pivot = run(f, *R, what, &made, begun, traces);
     return pivot < 0 ? result.done(memory.filled(*made, dimnames)) : result.failed(pivot);
@@ -104,12 +104,12 @@ struct Reshape {
     return result.done();
   }
 
-  /// Not below zero where the factor has lost so many rows since R looked at it; f throws then.
+  /// Returns the new order, which is not negative even if the factor has lost rows since R looked at it; f throws then.
   index_t new_order(index_t n) const { return std::max<index_t>(n + (coming ? k : -k), 0); }
   Request asked(index_t n) const {
     Request what = resolved(to_request(request, n, k), Choice{});
     what.threads = threads_for(what.threads);
-    what.removed = coming ? k : 0;  // of the sum of squares, as of a modification
+    what.removed = coming ? k : 0;  // rss shrinks by squares of `rest`, as for columns that a modification takes away
     return what;
   }
   template <class F>
@@ -128,7 +128,7 @@ struct Reshape {
 
 }  // namespace
 
-// gone: from 1, each once.
+// Removes rows and columns. gone: numbers from 1, each once.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP dimnames, SEXP request) {
   const Reshape call{held, modified, dimnames, request, gone.size(), false, gone.size() > 0};
@@ -142,7 +142,7 @@ SEXP rcpp_factor_delete(SEXP held, SEXP modified, Rcpp::IntegerVector gone, SEXP
   });
 }
 
-// at: from 1; X: n + p x p doubles, or n + 1.
+// Inserts rows and columns. at: from 1; X: n + p x p doubles, or n + 1.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames, SEXP request) {
   const index_t p = Rf_ncols(X), first = at - 1;
@@ -154,7 +154,7 @@ SEXP rcpp_factor_insert(SEXP held, SEXP modified, int at, SEXP X, SEXP dimnames,
   });
 }
 
-// from, to: from 1.
+// Moves row and column `from` to number `to`, both from 1.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_factor_shift(SEXP held, SEXP modified, int from, int to, SEXP dimnames, SEXP request) {
   const Reshape call{held, modified, dimnames, request, 0, false, from != to};

@@ -19,11 +19,12 @@ using namespace gpucholmod::regression;
 
 namespace {
 
-/// Returns numbers, or null for NULL.
+/// Returns the numbers of a vector, or null for NULL.
 const double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 std::vector<double> copied(SEXP x) { return {REAL(x), REAL(x) + Rf_xlength(x)}; }
 
-/// Returns so many rows, from `first` on, of list(x, y, w), x and y with a column for each row, and of list(..., age).
+/// Returns `count` rows, from `first` on, of list(x, y, w), x and y with a column for each row; of list(..., age) if
+/// `aged` is true.
 Rows rows_of(SEXP list, index_t first, index_t count, bool aged, double now) {
   const SEXP x = at(list, "x"), y = at(list, "y");
   const index_t p = Rf_nrows(x), m = Rf_nrows(y);
@@ -33,7 +34,8 @@ Rows rows_of(SEXP list, index_t first, index_t count, bool aged, double now) {
 }
 Rows rows_of(SEXP list) { return rows_of(list, 0, Rf_ncols(at(list, "x")), false, 0); }
 
-/// The factor of a regression that is on a GPU: a handle, or a matrix while it has no positive diagonal. R modifies it.
+/// The factor of a regression on a GPU: a handle, or a matrix while the diagonal is not positive. R modifies the
+/// factor.
 class HandleFactor : public Factor {
  public:
   HandleFactor(SEXP R, index_t p) : R_(R), p_(p) {}
@@ -95,7 +97,7 @@ Rcpp::List to_list(SEXP R, const Regression& fit) {
                                         _["regular"] = fit.regular, _["shift"] = fit.shift.multiples()));
 }
 
-/// Returns what to_list() has made of a regression.
+/// Returns the regression of which to_list() has made a list.
 Regression to_regression(SEXP fit) {
   Regression made;
   const SEXP z = at(fit, "z"), account = at(fit, "account");
@@ -118,8 +120,8 @@ Request plain_request(SEXP request, index_t p) {
   return asked;
 }
 
-/// Calls f(), with a factor of order p that begins as R or, if R is NULL, with nothing, and returns the list of it and
-/// of what f() has done to the regression; NULL where f() returns false.
+/// Calls f() with a factor of order p that begins as R, or, if R is NULL, with nothing. Returns the list of the factor
+/// and of the regression `fit` that f() has changed; NULL if f() returns false.
 template <class F>
 SEXP with_factor(SEXP R, index_t p, bool on_gpu, const Regression& fit, F&& f) {
   if (on_gpu) {
@@ -139,8 +141,8 @@ SEXP with_factor(SEXP R, index_t p, bool on_gpu, const Regression& fit, F&& f) {
 
 }  // namespace
 
-// A regression of list(x, y, w), a column of x and y for each row, with a penalty, p numbers or NULL, by a QR
-// decomposition: list(R, z, rss, account).
+// Fits a regression to list(x, y, w), x and y with a column for each row, and to a penalty, p numbers or NULL, by a QR
+// decomposition. Returns list(R, z, rss, account).
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_rls_begin(SEXP rows, SEXP penalty, bool on_gpu) {
   return guarded([&]() -> SEXP {
@@ -153,11 +155,12 @@ SEXP rcpp_rls_begin(SEXP rows, SEXP penalty, bool on_gpu) {
   });
 }
 
-// fit: what rcpp_rls_begin() returned. step: list(x, y, w), the rows that come, and list(..., gone, forget, penalty,
-// first, kept, age, whole): `gone` rows of the log, from number `first` on, counted from 0, leave it, `kept` are there
-// afterwards, at time `age`; kept is NA where no rows are kept, and the rows that leave are list(x, y, w) then.
-// penalty: that comes, whole: that is there afterwards, each p numbers or NULL. log: list(x, y, w, age), or NULL.
-// Returns list(R, z, rss, account), or NULL where that cannot be done without rows.
+// Makes a step of a regression. fit: what rcpp_rls_begin() returned. step: list(x, y, w), the rows that are added, and
+// list(..., gone, forget, penalty, first, kept, age, whole): `gone` rows of the log, from number `first` on, counted
+// from 0, leave it, and `kept` rows are in it afterwards, at time `age`. penalty: the penalty that is added; whole: the
+// penalty that is there afterwards; each p numbers or NULL. log: list(x, y, w, age), or NULL if no rows are kept. gone:
+// NULL, or list(x, y, w), the rows that leave instead of rows of the log. Returns list(R, z, rss, account), or NULL if
+// the step is not possible without rows.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_rls_step(SEXP fit, SEXP step, SEXP log, SEXP gone, bool on_gpu, SEXP request) {
   return guarded([&]() -> SEXP {
@@ -183,8 +186,7 @@ SEXP rcpp_rls_step(SEXP fit, SEXP step, SEXP log, SEXP gone, bool on_gpu, SEXP r
   });
 }
 
-// Returns a matrix with room for so many columns: `kept` of those of x, from number `first` on, counted from 0, and
-// zeros.
+// Returns a matrix with `room` columns: `kept` columns of x, from number `first` on, counted from 0, and then zeros.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_rls_widened(SEXP x, double first, double kept, double room) {
   return guarded([&]() -> SEXP {
@@ -196,8 +198,8 @@ SEXP rcpp_rls_widened(SEXP x, double first, double kept, double room) {
   });
 }
 
-// Copies rows, list(x, y, w), to the log, list(x, y, w, age), from number `first` on, counted from 0: memory of R's
-// that several fits share, of which this is no part yet.
+// Copies rows, list(x, y, w), to the log, list(x, y, w, age), from number `first` on, counted from 0. The log is memory
+// of R's that several fits share; no fit uses this part of the log yet.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age) {
   return guarded([&]() -> SEXP {
@@ -212,9 +214,9 @@ SEXP rcpp_rls_append(SEXP log, SEXP rows, double first, double age) {
   });
 }
 
-// What a fit says: list(columns, beta, rss, effects, inverse, deviance), see regression/decompose.h; columns from 1.
-// R: the factor as a matrix. history, step: the rows that are kept and the penalty, as in rcpp_rls_step(), or NULL.
-// wants: inverse, deviance.
+// Returns the solution of a fit: list(columns, beta, rss, effects, inverse, deviance), see regression/decompose.h;
+// columns from 1. R: the factor as a matrix. history: the rows that are kept, or NULL; step: their numbers, and the
+// penalty, as in rcpp_rls_step(). wants: inverse, deviance.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, SEXP history, SEXP step, Rcpp::LogicalVector wants) {
   return guarded([&] {
@@ -243,14 +245,14 @@ Rcpp::List rcpp_rls_solve(SEXP fit, SEXP R, double tolerance, SEXP history, SEXP
   });
 }
 
-// Whether the coefficients of a fit may be off by more than a decomposition of its rows would leave them. diagonal: of
-// R.
+// Returns whether the coefficients of a fit may be off by more than a decomposition of its rows would leave them.
+// diagonal: the diagonal of R.
 // [[Rcpp::export(rng = false)]]
 bool rcpp_rls_is_worse(SEXP fit, Rcpp::NumericVector diagonal) {
   return guarded([&] { return to_regression(fit).account.look(diagonal.begin()).is_worse_than_new(); });
 }
 
-// By how much of it each deviance may be off. solved: what rcpp_rls_solve() returned.
+// Returns the relative error that each deviance may have. solved: what rcpp_rls_solve() returned.
 // [[Rcpp::export(rng = false)]]
 Rcpp::NumericVector rcpp_rls_loss_of_deviance(SEXP fit, Rcpp::List solved) {
   return guarded([&] {
@@ -265,8 +267,8 @@ Rcpp::NumericVector rcpp_rls_loss_of_deviance(SEXP fit, Rcpp::List solved) {
   });
 }
 
-// Regressions of windows. rows: list(x, y, w); first, last: of each window, from 1. list(coefficients, errors, sigma,
-// r_squared, nobs, rank): a row for each window.
+// Fits regressions to windows. rows: list(x, y, w); first, last: row numbers of each window, from 1. Returns
+// list(coefficients, errors, sigma, r_squared, nobs, rank), with a row for each window.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_rolling(SEXP rows, Rcpp::NumericVector first, Rcpp::NumericVector last, double tolerance,
                         SEXP request) {

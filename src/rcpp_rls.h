@@ -10,7 +10,7 @@
 /// The parts of a fit of rls(), as R keeps it.
 namespace gpucholmod {
 
-/// Returns the element of a list of R's, or of an environment, that has this name.
+/// Returns the element with this name of a list of R's or of an environment.
 inline SEXP at(SEXP list, const char* name) {
   if (TYPEOF(list) == ENVSXP)
     if (const SEXP found = Rf_findVarInFrame(list, Rf_install(name)); found != R_UnboundValue) return found;

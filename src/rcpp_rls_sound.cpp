@@ -12,7 +12,7 @@ using namespace gpucholmod;
 
 namespace {
 
-/// Parts of a fit, which may have been changed by hand.
+/// Returns whether a part of a fit, which may have been changed by hand, consists of `count` doubles.
 bool are_doubles(SEXP x, index_t count) { return TYPEOF(x) == REALSXP && Rf_xlength(x) == count; }
 bool is_matrix(SEXP x, index_t rows, index_t cols) {
   return TYPEOF(x) == REALSXP && Rf_isMatrix(x) && Rf_nrows(x) == rows && Rf_ncols(x) == cols;
@@ -51,7 +51,7 @@ bool are_settings_sound(SEXP fit, index_t p, index_t m) {
          (is_text(STRING_ELT(action, 0), "omit") || is_text(STRING_ELT(action, 0), "fail"));
 }
 
-/// Whether a fit keeps no rows, or a history of them that is whole.
+/// Returns whether a fit keeps no rows, or keeps a complete history of rows.
 bool is_history_sound(SEXP fit, index_t p, index_t m) {
   const SEXP history = at(fit, "history");
   const double first = number(fit, "first"), kept = number(fit, "kept");
@@ -66,7 +66,7 @@ bool is_history_sound(SEXP fit, index_t p, index_t m) {
 
 }  // namespace
 
-// Whether `fit` can be what rls() or update() has returned.
+// Returns whether `fit` can be what rls() or update() has returned.
 // [[Rcpp::export(rng = false)]]
 bool rcpp_rls_is_sound(SEXP fit) {
   return guarded([&] {

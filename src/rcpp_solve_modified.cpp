@@ -19,17 +19,17 @@ using namespace gpucholmod;
 
 namespace {
 
-/// Returns room for a result of `count` numbers, or NULL.
+/// Returns room for a result of `count` numbers, or NULL if the result is not wanted.
 SEXP room(bool wanted, index_t count) { return wanted ? new_vector(REALSXP, count) : R_NilValue; }
 double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 
 }  // namespace
 
-// f modifications of a factor and what is wanted of them. held: a handle, or an environment with an upper `matrix` of
-// doubles. members: V, n x sum(k) doubles, and k, f numbers; weights: of the columns of V, or NULL; scale: f numbers;
-// sides: b, n x m doubles, or n x m x f where they are `own`, or NULL, and m; wants: solution, logdet, quadratic.
-// list(solution, logdet, quadratic, pivot, by_factor): NULL for what is not wanted, NA for what is not positive
-// definite; pivot from 1, 0: success; by_factor: for which R was modified.
+// Solves with f modifications of a factor. held: a handle, or an environment with an upper `matrix` of doubles.
+// members: V, n x sum(k) doubles, and k, f numbers; weights: of the columns of V, or NULL; scale: f numbers; sides: b,
+// n x m doubles, or n x m x f if `own` is true, or NULL, and m; wants: solution, logdet, quadratic. Returns
+// list(solution, logdet, quadratic, pivot, by_factor): NULL for results that are not wanted, NA for matrices that are
+// not positive definite; pivot from 1, 0: success; by_factor: true if R was modified.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp::NumericVector scale, Rcpp::List sides,
                                Rcpp::LogicalVector wants, SEXP request) {
@@ -44,7 +44,7 @@ Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp
       kept.emplace(held);
     } else {
       const SEXP matrix = Rf_findVarInFrame(held, Rf_install("matrix"));
-      // R need not know of the memory of factors of this call alone.
+      // R need not know of memory for factors that exist only in this call.
       borrowed = cpu::borrow(REAL(matrix), Rf_nrows(matrix), cpu::ordinary_memory);
     }
     HeldFactor& R = borrowed ? *borrowed : **kept;
@@ -80,8 +80,8 @@ Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp
   });
 }
 
-// A modification of each member of a batch, and what is wanted of them. V, b: ColumnsOfBatch, b perhaps NULL; weights,
-// scale as for rcpp_batch_modify(); wants as above. Returns the same list but for by_factor.
+// Solves with a modification of each member of a batch. V, b: ColumnsOfBatch, b perhaps NULL; weights, scale: as for
+// rcpp_batch_modify(); wants: as above. Returns the same list without by_factor.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_batch_solve_modified(SEXP handle, SEXP V, SEXP weights, SEXP scale, SEXP b, Rcpp::LogicalVector wants,
                                      SEXP request) {

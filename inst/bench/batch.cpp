@@ -15,7 +15,7 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// R lies by rows: a lower factor.
+/// A batch of factors and columns. R is stored by rows: a lower factor.
 struct Problem {
   int n, k;
   std::size_t b;
@@ -102,7 +102,7 @@ int main(int, char** argv) {
       });
     }
   const int k = 8;
-  Problem p(1024, k, 0);  // one, by the unbatched core
+  Problem p(1024, k, 0);  // one factor, by the unbatched core
   const MatrixView<double> R{p.R.data(), p.n, p.n, p.n};
   measure("unbatched", 1, p, budget, [&](double sigma) {
     cpu::BlockedSweep<double>({p.V.data(), p.n, k, p.n}, sigma < 0 ? k : 0, 1, Uplo::lower, cpu::resolve(instructions),

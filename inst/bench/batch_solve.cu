@@ -3,8 +3,8 @@
 //   make -C tests/core measure-batch-solve && tests/core/build/plain/measure_batch_solve [--repeats=9] [n:b:m ...]
 //
 // b members of order n, m right-hand sides for each: median ms of a launch, forward alone and forward and back, for
-// doubles and for floats; beside it how often that is what reading R (once for each substitution), reading and writing
-// B takes at the rate at which the device copies memory.
+// doubles and for floats. Beside it, its ratio to the time that reading R (once for each substitution), reading B and
+// writing B take at the rate at which the device copies memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -22,7 +22,7 @@ using namespace gpucholmod::cuda;
 
 int repeats = 9;
 
-/// Numbers on the device, as many copies of a few as are asked for: what they are does not matter to the time.
+/// Numbers on the device: `count` numbers that repeat `some`. Their values do not matter to the time.
 template <class S>
 class OnDevice {
  public:

@@ -1,11 +1,12 @@
-// What a modification by one column takes through inst/include/gpucholmod.h, in cache and by one thread, beside Eigen's
+// Times of a modification by one column through inst/include/gpucholmod.h, in cache and by one thread, beside Eigen's
 // rankUpdate, which checks nothing:
 //
 //   make -f tools/library.mk bench [ARGS="SECONDS MOST"]
 //
 // The program takes SECONDS for each figure, 0.3 by default, and n up to MOST, 1,000 by default. It prints a line for
-// each n: microseconds, the least of many calls: some updates, then as many downdates by the same column, so that the
-// factor stays what it is. A second table has an upper factor that is trusted, and columns that begin with zeros.
+// each n: microseconds a call, the least of many runs. A run consists of some updates, then as many downdates by the
+// same column, so that the factor stays what it is. A second table has an upper factor that is trusted, and columns
+// that begin with zeros.
 #include <gpucholmod.h>
 
 #include <Eigen/Dense>
@@ -24,7 +25,8 @@ struct Least {
   double update = 1e9, downdate = 1e9;
 };
 
-/// Calls change(1) many times, then change(-1) as often, over and over for some seconds: microseconds a call.
+/// Calls change(1) many times, then change(-1) as often, over and over for `seconds`. Returns the least microseconds a
+/// call.
 template <class F>
 Least measure(int n, double seconds, F&& change) {
   const int calls = std::max(1, 2000 / n);
@@ -44,7 +46,7 @@ void require(int code, const gpucholmod_status& status) {
   if (code != GPUCHOLMOD_OK) std::puts(status.message), std::exit(1);
 }
 
-/// Prints what columns take whose first number is in the first, the middle and the last row.
+/// Prints the times of columns whose first nonzero number is in the first, the middle and the last row.
 void print_zeros(const Eigen::MatrixXd& U, const Eigen::VectorXd& v, double seconds) {
   const int n = int(U.rows());
   gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;

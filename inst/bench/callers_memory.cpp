@@ -10,11 +10,12 @@
 //   host      a handle, V in the host's memory
 //   gpu       a handle, V on the GPU
 //   into      R and V in the caller's memory on the GPU, ld = n; the result goes to another matrix there
-//   queued    the same with a verdict: from the call until the caller's stream is done
-//   stream    the same of 20 calls that follow each other in the stream, by 20
-//   upper     into, in place
-//   lower     the same with a lower factor, which is copied
-//   eps       max |R~'R~x - R'Rx| / (2^-52 |R'Rx|) of a random x behind all calls, which add and take off as often
+//   queued    as `into` with a verdict: from the call until the caller's stream is done
+//   stream    as `queued` for 20 calls that follow each other in the stream, divided by 20
+//   upper     as `into`, but in place
+//   lower     as `upper`, with a lower factor, which is copied
+//   eps       max |R~'R~x - R'Rx| / (2^-52 |R'Rx|) of a random x after all calls, which add VV' as often as they take
+//             it off
 #include <cuda_runtime_api.h>
 #include <gpucholmod.h>
 
@@ -74,7 +75,7 @@ double median_of(F&& call) {
   return ms[repeats];
 }
 
-/// R'Rx, R being n x n, upper.
+/// Returns R'Rx for an upper R (n x n).
 Doubles product(const Doubles& R, ptrdiff_t n, const Doubles& x) {
   Doubles y(n), b(n);
   for (ptrdiff_t j = 0; j < n; ++j)

@@ -1,11 +1,10 @@
-// The CPU's core without R around it, and what it is compared with, in microseconds: a factor that is in the cache,
-// modified in place by one thread, over and over. Compiled by core.R, once for each contender; the arguments are
-// instructions ("avx512", "avx2", "plain"; for this package), seconds for each figure, the largest n, and how many
-// bytes R lies behind the beginning of a cache line. Prints lines "name;what;n;k;microseconds".
+// The CPU's core without R around it, and its opponents, in microseconds: a factor that is in the cache, modified in
+// place by one thread, over and over. Compiled by core.R, once for each contender; the arguments are instructions
+// ("avx512", "avx2", "plain"; for this package), seconds for each figure, the largest n, and how many bytes R is stored
+// behind the beginning of a cache line. Prints lines "name;what;n;k;microseconds".
 //
 // Each figure is the least of many means of up to ten calls: updates and downdates by the same V in turn, so that the
-// factor stays what it is. This package's calls contain all that its checks take; Eigen and hyhound check neither R nor
-// V.
+// factor stays what it is. The times of this package include its checks; Eigen and hyhound check neither R nor V.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -22,8 +21,8 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// R lies by columns (upper) or by rows (lower), `behind` bytes behind the beginning of a cache line; diagonal from 2
-/// on.
+/// A factor and V. R is stored by columns (upper) or by rows (lower), `behind` bytes behind the beginning of a cache
+/// line; its diagonal is at least 2.
 template <class T>
 struct Problem {
   int n, k;
@@ -47,7 +46,7 @@ void tell(const char* name, const std::string& what, int n, int k, double second
   std::fflush(stdout);
 }
 
-/// The least mean time of update() and of downdate().
+/// Prints the least mean time of update() and of downdate().
 template <class Update, class Downdate>
 void measure(const char* name, const std::string& what, int n, int k, double budget, Update&& update,
              Downdate&& downdate) {
@@ -102,7 +101,7 @@ int main(int, char** argv) {
 #include <hyhound/householder-updowndate-serial.tpp>
 #include <hyhound/householder-updowndate-micro-kernels.tpp>
 
-// It overwrites V, which is copied for each call as this package does: part of the time.
+// hyhound overwrites V. V is copied for each call as this package does; the copy is part of the time.
 template <int rows, int columns>
 void by_blocks(const char* name, int n, int k, int padding, int behind, double budget) {
   using View = guanaqo::MatrixView<double, long long>;
@@ -121,7 +120,7 @@ void by_blocks(const char* name, int n, int k, int padding, int behind, double b
 int main(int, char** argv) {
   const double budget = std::atof(argv[2]) / 3;
   const int behind = std::atoi(argv[4]);
-  each_case(std::atoi(argv[3]), [&](int n, int k) {  // core.R takes the best of them
+  each_case(std::atoi(argv[3]), [&](int n, int k) {  // core.R takes the best of the three
     by_blocks<8, 24>("hyhound", n, k, 0, behind, budget);
     by_blocks<8, 24>("hyhound", n, k, 8, behind, budget);
     by_blocks<4, 24>("hyhound", n, k, 8, behind, budget);

@@ -1,6 +1,6 @@
-// What inst/bench/cpu.R compares the CPU's methods with; compiled there by Rcpp::sourceCpp() for the very machine
-// (-O3 -march=native). Each function works on copies of its own, and returns seconds of each repetition and the result
-// of the last.
+// The programs with which inst/bench/cpu.R compares the CPU's methods; Rcpp::sourceCpp() compiles them there for the
+// very machine (-O3 -march=native). Each function works on copies of its own, and returns the seconds of each
+// repetition; modifications also return the result of the last repetition.
 //
 // [[Rcpp::depends(RcppEigen)]]
 #include <RcppEigen.h>
@@ -33,7 +33,7 @@ Rcpp::NumericVector timed(int repeats, Prepare&& prepare, F&& f) {
   return seconds;
 }
 
-/// n x n doubles in huge pages.
+/// A matrix of n x n doubles in huge pages.
 class Square {
  public:
   explicit Square(int n) : n_(n), bytes_((sizeof(double) * n * n + huge - 1) / huge * huge) {
@@ -74,7 +74,7 @@ Rcpp::List by_eigen(const Eigen::Map<Eigen::MatrixXd> R, const Eigen::Map<Eigen:
       Rcpp::_["R"] = Eigen::MatrixXd(work.triangularView<Eigen::Lower>().toDenseMatrix().transpose()));
 }
 
-// qrupdate's dch1up and dch1dn, once for each column of V. NULL where the library was not there.
+// qrupdate's dch1up and dch1dn, once for each column of V. Returns NULL if the library is missing.
 // [[Rcpp::export]]
 SEXP by_qrupdate(Rcpp::NumericMatrix R, Rcpp::NumericMatrix V, double sigma, int repeats) {
 #ifdef HAVE_QRUPDATE
@@ -101,7 +101,7 @@ SEXP by_qrupdate(Rcpp::NumericMatrix R, Rcpp::NumericMatrix V, double sigma, int
 #endif
 }
 
-// 2 n^3 flops.
+// Multiplies A by itself: 2 n^3 flops.
 // [[Rcpp::export]]
 Rcpp::NumericVector dgemm_seconds(Rcpp::NumericMatrix A, int repeats) {
   const int n = A.nrow();
@@ -112,7 +112,7 @@ Rcpp::NumericVector dgemm_seconds(Rcpp::NumericMatrix A, int repeats) {
   });
 }
 
-// Reads and writes every entry of the triangle once, where it lies.
+// Reads and writes every entry of the triangle once, in place.
 // [[Rcpp::export]]
 Rcpp::NumericVector triangle_seconds(Rcpp::NumericMatrix R, int repeats) {
   const int n = R.nrow();

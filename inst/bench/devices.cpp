@@ -1,19 +1,19 @@
-// One factor on one GPU and on several of a machine, in double precision: device times of modifications, beside what
-// reading and writing the triangle takes. No memory of the host is needed for it, so n may be as large as the GPUs have
-// room for.
+// One factor on one GPU and on several of a machine, in double precision: device times of modifications, beside the
+// time for reading and writing the triangle. The program needs no memory of the host for the factor, so n may be as
+// large as the GPUs have room for.
 //
 //   make -C tests/core measure-devices &&
 //     tests/core/build/plain/measure_devices [--repeats=5] [--same] [n:k,k,...:count,count,...]...
 //
-// R (n x n): ones on the diagonal, uniform noise of standard deviation 0.3 / sqrt(n) above it, from 16 million numbers
-// that are drawn and come again and again, each column from elsewhere. V normal / sqrt(n). VV' is added, as a new
-// factor, in place, and in place where no memory is allowed for a second factor, and taken off again in place. Times
-// are by events: medians, after one call that does not count. What finds no memory is left out, and said so. --same:
-// the first GPU takes the place of all; such times say what is lost, not what is gained.
+// R (n x n): ones on the diagonal, uniform noise of standard deviation 0.3 / sqrt(n) above it. The noise consists of 16
+// million drawn numbers, which are repeated; each column begins at another of them. V normal / sqrt(n). VV' is added,
+// as a new factor, in place, and in place without memory for a second factor, and taken off again in place. Times are
+// by events: medians, after one call that does not count. A call that finds no memory is left out, and reported.
+// --same: the first GPU takes the place of all; such times show the loss by several GPUs, not the gain.
 //
-//   sweep   ms to read and write each GPU's share: of the triangle of n = 16,384 on the first GPU alone,
-//           by 8 n^2 / count bytes
-//   gpus    that took part
+//   sweep   ms to read and write each GPU's share: the time for the triangle of n = 16,384 on the first GPU alone,
+//           scaled to 8 n^2 / count bytes
+//   gpus    number of GPUs that took part
 //   eps     max |R~'R~x - R'Rx - sigma VV'x| / (u (|R'Rx| + |VV'x|)), u = 2^-52, over vectors x of random signs,
 //           2-norms
 #include <algorithm>
@@ -95,7 +95,7 @@ class Change {
     for (double& x : X_) x = bits() & 1 ? 1 : -1;
   }
 
-  /// R'RX.
+  /// Returns R'RX.
   Doubles times(const HeldFactor& F) const {
     Doubles Y = X_;
     F.multiply(TriangularProduct::both, Y.data(), products);
@@ -153,7 +153,7 @@ void show(const char* what, index_t n, index_t k, int count, std::vector<double>
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// f(); says so where there is no memory for it.
+/// Calls f(). Returns false if memory is short; prints so unless `what` is null.
 bool finds_room(const char* what, index_t n, index_t k, int count, const std::function<void()>& f) {
   try {
     f();
@@ -178,7 +178,7 @@ void measure(HeldFactor& F, index_t n, index_t k, int count) {
     }
     show("update", n, k, count, seconds, work, change.residual(change.times(F), change.times(*made), 1));
   });
-  // There and, where that finds room, back again.
+  // Changes F and, if memory allows, changes it back.
   const auto in_place = [&](const char* what, bool downdate, double memory) {
     finds_room(what, n, k, count, [&] {
       std::vector<double> seconds;

@@ -1,5 +1,5 @@
-// How fast several threads write to fresh memory for the first time, in ordinary pages and in huge ones: what an R
-// call that returns a large matrix waits for, unless it takes care.
+// Times several threads that write to fresh memory for the first time, in ordinary and in huge pages. An R call that
+// returns a large matrix waits for that, unless it takes care.
 //
 //   g++ -O2 -pthread first_touch.cpp -o first_touch && ./first_touch [MiB, 2048 by default]
 #include <sys/mman.h>

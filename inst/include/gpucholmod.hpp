@@ -1,6 +1,6 @@
-// gpucholmod.h in C++17: factors that give their memory back, views of matrices, batches, exceptions. It takes that
-// header, those named gpucholmod_*.hpp and the standard library alone; everything that is said in gpucholmod.h is true
-// here. A function that throws has changed nothing, unless it throws HalfModified.
+// gpucholmod.h in C++17: factors that give their memory back, views of matrices, batches, exceptions. This header uses
+// gpucholmod.h, the headers named gpucholmod_*.hpp and the standard library alone. Everything that gpucholmod.h says is
+// true here. A function that throws has changed nothing, unless it throws HalfModified or its comment says otherwise.
 #ifndef GPUCHOLMOD_HPP
 #define GPUCHOLMOD_HPP
 
@@ -9,8 +9,8 @@
 
 namespace gpucholmod {
 
-/// A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU: gpucholmod_factor. Without
-/// a factor (as it is made by Factor(), and left by a move) its order is 0, and every use throws.
+/// A factor with memory of its own, of doubles or of floats, in ordinary memory or on a GPU: gpucholmod_factor. A
+/// Factor that Factor() has made, or from which a factor was moved, is empty: its order is 0, and every use throws.
 class Factor {
  public:
   Factor() = default;
@@ -39,12 +39,13 @@ class Factor {
   std::ptrdiff_t order() const noexcept { return gpucholmod_factor_order(held_.get()); }
   std::ptrdiff_t capacity() const noexcept { return gpucholmod_factor_capacity(held_.get()); }
   bool on_gpu() const noexcept { return gpucholmod_factor_on_gpu(held_.get()) != 0; }
-  int type() const noexcept { return gpucholmod_factor_type(held_.get()); }  ///< gpucholmod_type; 0: there is no factor
+  int type() const noexcept { return gpucholmod_factor_type(held_.get()); }  ///< a gpucholmod_type; 0: an empty Factor
 
-  /// Most threads that changes of the factor compute with; 0: the calling one alone; or all_threads.
+  /// Sets the most threads that compute changes of the factor; 0: the calling thread alone; or all_threads.
   void set_threads(int most) { options_.threads = most; }
 
-  /// The factor of scale A + VV', scale A - VV', scale A + V diag(weights) V'. V: n x k.
+  /// Replaces the factor by that of scale A + VV'; downdate(): of scale A - VV'; modify(): of
+  /// scale A + V diag(weights) V'. V: n x k.
   void update(View<const double> V, double scale = 1, const RightHandSides* sides = nullptr) {
     change(V, nullptr, scale, sides);
   }
@@ -57,33 +58,33 @@ class Factor {
     change(V, weights.data(), scale, sides);
   }
 
-  /// With p rows and columns of A more, from number `at` on. X (n + p x p): their columns of the new A.
+  /// Inserts p rows and columns into A, from number `at` on. X (n + p x p): their columns of the new A.
   void insert(std::ptrdiff_t at, View<const double> X, const RightHandSides* sides = nullptr) {
     detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
       return gpucholmod_factor_insert(held_.get(), at, detail::matrix(X), with, &options_, status);
     });
   }
-  /// Without these rows and columns, ascending, from 0 on.
+  /// Deletes these rows and columns of A; their numbers count from 0 and are ascending.
   void remove(const std::vector<std::ptrdiff_t>& rows, const RightHandSides* sides = nullptr) {
     detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
       return gpucholmod_factor_delete(held_.get(), rows.data(), std::ptrdiff_t(rows.size()), with, &options_, status);
     });
   }
-  /// With row and column `from` of A moved to be number `to`.
+  /// Moves row and column `from` of A to number `to`.
   void shift(std::ptrdiff_t from, std::ptrdiff_t to, const RightHandSides* sides = nullptr) {
     detail::with_sides(sides, [&](const gpucholmod_right_sides* with, gpucholmod_status* status) {
       return gpucholmod_factor_shift(held_.get(), from, to, with, &options_, status);
     });
   }
 
-  /// B (n x m) <- the solution of A x = b, R'x = b, R x = b, for R upper.
+  /// Replaces B (n x m) by the solution of A x = b; solve_forward(): of R'x = b; solve_back(): of R x = b, for R upper.
   void solve(View<double> B) const { solve(GPUCHOLMOD_A, B); }
   void solve_forward(View<double> B) const { solve(GPUCHOLMOD_R_TRANSPOSED, B); }
   void solve_back(View<double> B) const { solve(GPUCHOLMOD_R, B); }
 
-  /// log det A.
+  /// Returns log det A.
   double log_determinant() const { return number(gpucholmod_factor_logdet); }
-  /// An estimate of 1 / (||A|| ||A^-1||).
+  /// Returns an estimate of 1 / (||A|| ||A^-1||).
   double rcond() const { return number(gpucholmod_factor_rcond); }
   std::vector<double> diagonal() const {
     const std::size_t n = std::size_t(order());
@@ -93,7 +94,7 @@ class Factor {
     });
     return all;
   }
-  /// R (n x n) <- the factor; the other triangle is zero.
+  /// Copies the factor to R (n x n); the other triangle becomes zero.
   void store(View<double> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
   void store(View<float> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
   std::vector<double> numbers(Triangle triangle = Triangle::upper) const {
@@ -102,7 +103,7 @@ class Factor {
     store(View<double>(all, order(), order()), triangle);
     return all;
   }
-  /// A^-1, n x n.
+  /// Returns A^-1, n x n.
   std::vector<double> inverse() const {
     const std::size_t n = std::size_t(order());
     std::vector<double> all(n * n);
@@ -145,17 +146,17 @@ class Factor {
   gpucholmod_options options_ = detail::default_options();
 };
 
-/// A factor in the caller's memory, which outlives this; S is double or float. Its other triangle is neither read nor
-/// written. What an update works in is kept from one to the next.
+/// A factor in the caller's memory, which must outlive the view; S is double or float. The other triangle is neither
+/// read nor written. The view keeps the memory in which updates work from one update to the next.
 template <class S>
 class FactorView {
  public:
-  /// R: n x n. trusted: gpucholmod_options::trusted.
+  /// Refers to R (n x n). trusted: gpucholmod_options::trusted.
   explicit FactorView(View<S> R, Triangle triangle = Triangle::upper, bool trusted = false)
       : FactorView(R, R.rows(), triangle, trusted) {
     detail::require(R.rows() == R.cols(), "R", "is not square");
   }
-  /// The first n rows and columns of R, which has room for what insert() brings.
+  /// Refers to the first n rows and columns of R, which has room for rows and columns that insert() adds.
   FactorView(View<S> R, std::ptrdiff_t n, Triangle triangle = Triangle::upper, bool trusted = false)
       : R_(R), n_(n), trusted_(trusted), options_(detail::options_of(triangle)) {
     detail::require(n >= 0 && n <= capacity(), "n", "is more than R has rows and columns");
@@ -165,7 +166,7 @@ class FactorView {
   std::ptrdiff_t capacity() const { return std::min(R_.rows(), R_.cols()); }
   View<S> view() const { return block(n_); }
 
-  /// As those of a Factor.
+  /// Does what the function of a Factor with the same name does, as do the next functions without a comment.
   void set_threads(int most) { options_.threads = most; }
   void update(View<const S> V, double scale = 1, const RightHandSides* sides = nullptr) {
     change(V, nullptr, scale, sides);
@@ -177,7 +178,8 @@ class FactorView {
     detail::require_weights(weights, V.cols());
     change(V, weights.data(), scale, sides);
   }
-  /// out (n x n) <- what modify() makes of this factor, which stays. Unless it returns, the triangle of `out` is lost.
+  /// Computes in out (n x n) what modify() makes of this factor, which stays as it is. If this function throws, the
+  /// triangle of `out` is lost.
   void modify_into(View<S> out, View<const S> V, View<const double> weights, double scale = 1) const {
     detail::require_weights(weights, V.cols());
     detail::call([&](gpucholmod_status* status) {
@@ -205,13 +207,13 @@ class FactorView {
       return gpucholmod_shift(detail::matrix(view()), from, to, with, &options_, status);
     });
   }
-  /// Of a lower factor, solve_forward() solves R x = b, and solve_back() R'x = b.
+  /// Solves for B. For a lower factor, solve_forward() solves R x = b, and solve_back() R'x = b.
   void solve(View<S> B) const { solve(GPUCHOLMOD_A, B); }
   void solve_forward(View<S> B) const { solve(GPUCHOLMOD_R_TRANSPOSED, B); }
   void solve_back(View<S> B) const { solve(GPUCHOLMOD_R, B); }
   double log_determinant() const { return number(gpucholmod_logdet); }
   double rcond() const { return number(gpucholmod_rcond); }
-  /// out (n x n) <- A^-1.
+  /// Computes A^-1 in out (n x n).
   void inverse(View<S> out) const {
     const gpucholmod_options options = of_triangle();
     detail::call([&](gpucholmod_status* status) {
@@ -260,14 +262,14 @@ class FactorView {
   std::vector<unsigned char> workspace_;
 };
 
-/// A (n x n, symmetric, of which one triangle is read) <- its factor.
+/// Replaces A (n x n, symmetric, of which one triangle is read) by its factor.
 template <class S>
 void factorise(View<S> A, Triangle triangle = Triangle::upper) {
   const gpucholmod_options options = detail::options_of(triangle);
   detail::call([&](gpucholmod_status* status) { return gpucholmod_factorise(detail::matrix(A), &options, status); });
 }
 
-/// Returns the name of a GPU. Throws Failure, whose code() tells why it cannot be used.
+/// Returns the name of a GPU. Throws Failure, whose code() tells why this GPU cannot be used.
 inline std::string gpu_name(int device = any_gpu) {
   std::string name;
   detail::call([&](gpucholmod_status* status) {

@@ -1,4 +1,4 @@
-// Batches for gpucholmod.hpp, which includes this.
+// Batches for gpucholmod.hpp, which includes this header.
 #ifndef GPUCHOLMOD_BATCH_HPP
 #define GPUCHOLMOD_BATCH_HPP
 
@@ -6,23 +6,23 @@
 
 namespace gpucholmod {
 
-/// What Batch::solve_modified() returns. Where the matrix of a member would not be positive definite: NaN.
+/// The results of Batch::solve_modified(); NaN for a member whose matrix would not be positive definite.
 struct BatchSolutions {
   std::vector<double> solution;        ///< n x m count
   std::vector<double> quadratic;       ///< m x count: the diagonals of b' times the solutions
-  std::vector<double> logdet;          ///< of each member
-  std::vector<std::ptrdiff_t> pivots;  ///< as modify_each() returns them
+  std::vector<double> logdet;          ///< log det of each member
+  std::vector<std::ptrdiff_t> pivots;  ///< pivots of the members, as modify_each() returns them
 };
 
-/// Many factors with memory of their own, which are modified together: gpucholmod_batch. Matrices of all
-/// members lie side by side. As a Factor, it may be without any.
+/// Many factors with memory of their own, which are modified together: gpucholmod_batch. Matrices of all members are
+/// stored side by side. A Batch may be empty, as a Factor may be.
 class Batch {
  public:
   static constexpr std::ptrdiff_t at_the_end = -1;
 
   Batch() = default;
-  /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU; capacity: rows and columns of each that
-  /// there is room for, as gpucholmod_batch_create() says.
+  /// Copies R (n x n count). device: on_host, any_gpu, or the number of a GPU; capacity: rows and columns that each
+  /// member has room for, as gpucholmod_batch_create() says.
   Batch(View<const double> R, std::ptrdiff_t count, Triangle triangle = Triangle::upper, int device = on_host,
         std::ptrdiff_t capacity = 0) {
     create(detail::matrix(R), count, capacity, triangle, device);
@@ -51,13 +51,13 @@ class Batch {
   int type() const noexcept { return gpucholmod_batch_type(held_.get()); }
   void set_threads(int most) { options_.threads = most; }
 
-  /// The factors of scale A + V diag(weights) V'. V: n x k, of all members, or n x k count; weights: k, of all, or
-  /// k count, or k x count without gaps, or none; scales: count, or none. Throws, and changes no member, if one of them
-  /// would not be positive definite.
+  /// Computes the factors of scale A + V diag(weights) V'. V: n x k, for all members, or n x k count; weights: k, for
+  /// all members, or k count, or k x count without gaps, or none; scales: count, or none. Throws, and changes no
+  /// member, if a member would not be positive definite.
   void modify(std::ptrdiff_t k, View<const double> V, View<const double> weights = {}, View<const double> scales = {}) {
     detail::call([&](gpucholmod_status* status) { return change(k, V, weights, scales, 0, nullptr, status); });
   }
-  /// The same of those that stay positive definite; the others stay as they are. Returns for each member 0, or the
+  /// Modifies the members that stay positive definite; the others stay as they are. Returns for each member 0, or the
   /// order of the first leading minor that would not be positive.
   std::vector<std::ptrdiff_t> modify_each(std::ptrdiff_t k, View<const double> V, View<const double> weights = {},
                                           View<const double> scales = {}) {
@@ -69,12 +69,14 @@ class Batch {
     });
     return pivots;
   }
-  /// Every A gets p rows and columns, at its end, or from number `at` on. X: n + p x p, of all members, or n + p x p
-  /// count: the new columns of the new A. Throws, and changes no member, if a new A would not be positive definite.
+  /// Inserts p rows and columns into every A, at its end, or from number `at` on. X: n + p x p, for all members,
+  /// or n + p x p count: the new columns of the new A. Throws, and changes no member, if a new A would not be positive
+  /// definite.
   void insert(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at = at_the_end) {
     detail::call([&](gpucholmod_status* status) { return grow(p, X, at, 0, nullptr, status); });
   }
-  /// The same of those that are positive definite; the others keep their order. Returns what modify_each() does.
+  /// Inserts rows and columns as insert() does into each A whose new A is positive definite; the other members keep
+  /// their order. Returns pivots as modify_each() does.
   std::vector<std::ptrdiff_t> insert_each(std::ptrdiff_t p, View<const double> X, std::ptrdiff_t at = at_the_end) {
     const std::size_t members = std::size_t(count());
     std::vector<std::ptrdiff_t> pivots(members);
@@ -84,20 +86,20 @@ class Batch {
     });
     return pivots;
   }
-  /// Every A loses these rows and columns, ascending.
+  /// Deletes these rows and columns of every A; their numbers are ascending.
   void remove(const std::vector<std::ptrdiff_t>& rows) {
     const std::ptrdiff_t p = std::ptrdiff_t(rows.size());
     detail::call([&](gpucholmod_status* status) {
       return gpucholmod_batch_delete(held_.get(), p, rows.data(), p, nullptr, status);
     });
   }
-  /// Row and column `from` of every A becomes number `to`, those in between move one step towards where it was.
+  /// Moves row and column `from` of every A to number `to`; the rows in between move one step towards the old place.
   void shift(std::ptrdiff_t from, std::ptrdiff_t to) {
     detail::call([&](gpucholmod_status* status) {
       return gpucholmod_batch_shift(held_.get(), &from, &to, 1, nullptr, status);
     });
   }
-  /// The orders of the members, of which order() is the largest.
+  /// Returns the orders of the members, of which order() is the largest.
   std::vector<std::ptrdiff_t> orders() const {
     const std::size_t members = std::size_t(count());
     std::vector<std::ptrdiff_t> all(members);
@@ -106,14 +108,14 @@ class Batch {
     });
     return all;
   }
-  /// B (n x m count) <- the solutions of A x = b, each with its member.
+  /// Replaces B (n x m count) by the solutions of A x = b, with each member for its own m columns.
   void solve(View<double> B) const {
     detail::call([&](gpucholmod_status* status) {
       return gpucholmod_batch_solve(held_.get(), GPUCHOLMOD_A, detail::matrix(B), status);
     });
   }
-  /// Returns solutions with every A as modify_each() would make it; the batch stays. b: m right-hand sides, n x m, of
-  /// all members, or n x m count.
+  /// Returns solutions with every A as modify_each() would make it; the batch stays as it is. b: m right-hand sides,
+  /// n x m, for all members, or n x m count.
   BatchSolutions solve_modified(std::ptrdiff_t k, View<const double> V, std::ptrdiff_t m, View<const double> b,
                                 View<const double> weights = {}, View<const double> scales = {}) const {
     detail::require(m >= 0 && m <= b.cols(), "m", "must not be negative, nor more than b has columns");
@@ -133,10 +135,10 @@ class Batch {
     });
     return made;
   }
-  /// R (n x n count) <- the factors; the other triangles are zero.
+  /// Copies the factors to R (n x n count); the other triangles become zero.
   void store(View<double> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
   void store(View<float> R, Triangle triangle = Triangle::upper) const { get(detail::matrix(R), triangle); }
-  /// log det of every A.
+  /// Returns log det of every A.
   std::vector<double> log_determinants() const {
     const std::size_t members = std::size_t(count());
     std::vector<double> all(members);

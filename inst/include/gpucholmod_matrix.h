@@ -1,4 +1,4 @@
-/* Matrices as gpucholmod.h, which includes this file, takes them. */
+/* Descriptions of matrices that the functions of gpucholmod.h take. That header includes this one. */
 #ifndef GPUCHOLMOD_MATRIX_H
 #define GPUCHOLMOD_MATRIX_H
 
@@ -6,15 +6,15 @@
 
 enum gpucholmod_type { GPUCHOLMOD_DOUBLE = 1, GPUCHOLMOD_FLOAT = 2 };
 
-/* A matrix in the caller's memory, column-major: element (i, j) is data[i + j * ld], and ld >= rows. data may be NULL
- * if the matrix has no elements. */
+/* Describes a matrix in the caller's memory, column-major: element (i, j) is data[i + j * ld], and ld >= rows. data may
+ * be NULL if the matrix has no elements. */
 typedef struct gpucholmod_matrix {
   void *data;
   ptrdiff_t rows, cols, ld;
   int type; /* gpucholmod_type */
 } gpucholmod_matrix;
 
-/* The same for a matrix that functions only read. */
+/* Describes a matrix that functions only read. */
 typedef struct gpucholmod_const_matrix {
   const void *data;
   ptrdiff_t rows, cols, ld;
@@ -39,7 +39,7 @@ static inline gpucholmod_const_matrix gpucholmod_const_float_matrix(const float 
   const gpucholmod_const_matrix A = {data, rows, cols, ld, GPUCHOLMOD_FLOAT};
   return A;
 }
-/* Returns the same matrix, to be read only. */
+/* Returns a description of the same matrix, to be read only. */
 static inline gpucholmod_const_matrix gpucholmod_as_const(gpucholmod_matrix A) {
   const gpucholmod_const_matrix B = {A.data, A.rows, A.cols, A.ld, A.type};
   return B;

@@ -15,7 +15,7 @@
 
 #include "gpucholmod.h"
 
-/* Every function, in the order of the table. A new one comes last. */
+/* Every function, in the order of the table. A new function is appended. */
 #define GPUCHOLMOD_FUNCTIONS(X) \
   X(abi) X(gpu) X(workspace) X(update) X(update_into) X(insert) X(delete) X(shift) X(solve) X(solve_modified) \
   X(factorise) X(inverse) X(logdet) X(rcond) \
@@ -26,7 +26,7 @@
   X(batch_on_gpu) X(batch_update) X(batch_insert) X(batch_delete) X(batch_orders) X(batch_solve) X(batch_get) \
   X(batch_logdet) X(batch_solve_modified) X(batch_shift)
 
-/* What R_GetCCallable("gpucholmod", "gpucholmod_api") gives: a function that returns this table. */
+/* The table of functions: R_GetCCallable("gpucholmod", "gpucholmod_api") finds a function that returns the table. */
 #define GPUCHOLMOD_MEMBER(name) __typeof__(&gpucholmod_##name) name##_;
 typedef struct gpucholmod_api {
   int version; /* GPUCHOLMOD_ABI */
@@ -47,7 +47,7 @@ typedef struct gpucholmod_api {
 GPUCHOLMOD_C const gpucholmod_api *gpucholmod_table;
 #define GPUCHOLMOD_DEFINE const gpucholmod_api *gpucholmod_table = 0;
 
-/* Makes this table the one that functions are called by. An R error if it does not fit this header. */
+/* Makes the functions of this header call those of `table`. Raises an R error if the table does not fit this header. */
 static inline void gpucholmod_use(const gpucholmod_api *table) {
   if (table->version != GPUCHOLMOD_ABI || table->size < sizeof(gpucholmod_api))
     Rf_error("this package was compiled for version %d of the C interface of gpucholmod, with a table of %d bytes, and "

@@ -1,5 +1,5 @@
-// What gpucholmod.hpp is made of: exceptions, views of matrices, right-hand sides, and how the functions of the C
-// interface are called. Included by it.
+// Parts of gpucholmod.hpp, which includes this header: exceptions, views of matrices, right-hand sides, and calls of
+// the functions of the C interface.
 #ifndef GPUCHOLMOD_VIEW_HPP
 #define GPUCHOLMOD_VIEW_HPP
 
@@ -18,33 +18,35 @@
 namespace gpucholmod {
 
 enum class Triangle { upper = GPUCHOLMOD_UPPER, lower = GPUCHOLMOD_LOWER };  ///< A = R'R or A = RR'
-constexpr int on_host = GPUCHOLMOD_HOST, any_gpu = GPUCHOLMOD_ANY_GPU;  ///< devices; others: 0, 1, ...
-constexpr int all_threads = GPUCHOLMOD_ALL_THREADS;                      ///< as many as are of use
+constexpr int on_host = GPUCHOLMOD_HOST, any_gpu = GPUCHOLMOD_ANY_GPU;  ///< devices; other devices: 0, 1, ...
+constexpr int all_threads = GPUCHOLMOD_ALL_THREADS;                      ///< a number of threads: as many as are of use
 
-/// A function could not do what it was asked for.
+/// The exception of a function that could not do what it was asked for.
 class Failure : public std::runtime_error {
  public:
   explicit Failure(const gpucholmod_status& status) : std::runtime_error(status.message), status_(status) {}
   gpucholmod_code code() const noexcept { return gpucholmod_code(status_.code); }
-  std::ptrdiff_t pivot() const noexcept { return status_.pivot; }  ///< these four from 1; 0: there is none
+  /// Returns the failing pivot. This number and the next three count from 1; 0: there is none.
+  std::ptrdiff_t pivot() const noexcept { return status_.pivot; }
   std::ptrdiff_t row() const noexcept { return status_.row; }
   std::ptrdiff_t col() const noexcept { return status_.col; }
-  std::ptrdiff_t member() const noexcept { return status_.member; }  ///< of a batch
-  const char* argument() const noexcept { return status_.argument; }  ///< that is wrong; "": none is named
+  std::ptrdiff_t member() const noexcept { return status_.member; }  ///< number of a member of a batch
+  const char* argument() const noexcept { return status_.argument; }  ///< name of the wrong argument; "": none is named
 
  private:
   gpucholmod_status status_;
 };
 
-/// The matrix would not be positive definite: pivot() is the order of its first leading minor that is not.
+/// The exception of a matrix that would not be positive definite: pivot() is the order of its first leading minor that
+/// is not positive.
 class NotPositiveDefinite : public Failure {
  public:
   using Failure::Failure;
 };
 
-/// GPUCHOLMOD_HALF_MODIFIED: the call failed while it was changing the factor, whose numbers are lost. A Factor can
-/// then only be destroyed or assigned to: every other use that can throw throws this again. pivot(), where it is not 0,
-/// as of NotPositiveDefinite.
+/// The exception of GPUCHOLMOD_HALF_MODIFIED: the call failed while it was changing the factor, whose numbers are lost.
+/// A Factor or Batch can then only be destroyed or assigned to: every other use that can throw throws this exception
+/// again. pivot(), if it is not 0, is as for NotPositiveDefinite.
 class HalfModified : public Failure {
  public:
   using Failure::Failure;
@@ -52,7 +54,7 @@ class HalfModified : public Failure {
 
 namespace detail {
 
-/// f(status), a function of the C interface.
+/// Calls f(status), a function of the C interface, and throws a Failure unless the code is GPUCHOLMOD_OK.
 template <class F>
 void call(F&& f) {
   gpucholmod_status status;
@@ -73,7 +75,7 @@ inline void require(bool holds, const char* argument, const char* what) {
   throw Failure(status);
 }
 
-/// Is true if rows x cols is `count`: without the product, which may overflow.
+/// Returns whether rows x cols is `count`, without computing the product, which may overflow.
 inline bool is_product(std::size_t count, std::ptrdiff_t rows, std::ptrdiff_t cols) {
   if (rows < 0 || cols < 0) return false;
   if (rows == 0 || cols == 0) return count == 0;
@@ -82,15 +84,15 @@ inline bool is_product(std::size_t count, std::ptrdiff_t rows, std::ptrdiff_t co
 
 template <class C>
 using Element = std::remove_pointer_t<decltype(std::data(std::declval<C&>()))>;
-/// C is a container of contiguous T, or of what a T may look at as it is.
+/// The type of a size, if C is a container of contiguous T, or of elements that a T* may point to as they are.
 template <class C, class T>
 using Contiguous =
     std::enable_if_t<std::is_convertible_v<Element<C> (*)[], T (*)[]>, decltype(std::size(std::declval<C&>()))>;
 
 }  // namespace detail
 
-/// A column-major matrix that somebody else owns, rows x cols; ld >= rows. One of a temporary is good for the call that
-/// it is given to.
+/// A column-major matrix, rows x cols, ld >= rows, that somebody else owns. A view of a temporary is good for the call
+/// that it is given to.
 template <class T>
 class View {
  public:
@@ -98,10 +100,10 @@ class View {
   View(T* data, std::ptrdiff_t rows, std::ptrdiff_t cols, std::ptrdiff_t ld)
       : data_(data), rows_(rows), cols_(cols), ld_(ld) {}
   View(T* data, std::ptrdiff_t rows, std::ptrdiff_t cols) : View(data, rows, cols, rows) {}
-  /// A std::vector, std::array, std::span or what else has data() and size(): a column.
+  /// Views a std::vector, std::array, std::span, or anything else that has data() and size(), as a column.
   template <class C, class = detail::Contiguous<C, T>>
   View(C&& all) : View(std::data(all), std::ptrdiff_t(std::size(all)), 1) {}
-  /// The same, by columns. Throws Failure where it has another size.
+  /// Views such a container as a matrix, by columns. Throws Failure if the container has another size.
   template <class C, class = detail::Contiguous<C, T>>
   View(C&& all, std::ptrdiff_t rows, std::ptrdiff_t cols) : View(std::data(all), rows, cols) {
     detail::require(detail::is_product(std::size(all), rows, cols), "all",
@@ -149,9 +151,9 @@ inline gpucholmod_options options_of(Triangle triangle) {
 
 }  // namespace detail
 
-/// Right-hand sides that are modified along with a factor: gpucholmod_right_sides. z is n x m; of insert(), it has rows
-/// for those that are inserted. Y has a row for each column of V, or each row of A that is inserted, and may be missing
-/// otherwise. rss has m elements, or none.
+/// Right-hand sides that are modified along with a factor: gpucholmod_right_sides. z is n x m; for insert(), z also has
+/// rows for the rows that are inserted. Y has a row for each column of V, or for each row of A that is inserted, and
+/// may be missing otherwise. rss has m elements, or none.
 struct RightHandSides {
   View<double> z;
   View<const double> Y;
@@ -167,7 +169,7 @@ struct RightHandSides {
 
 namespace detail {
 
-/// k weights of -1, of which one takes no memory.
+/// Holds k weights of -1. One weight needs no allocation.
 class Minus {
  public:
   explicit Minus(std::ptrdiff_t k) : more_(k > 1 ? std::size_t(k) : 0, -1.0) {}
@@ -186,7 +188,7 @@ struct Destroy {
 template <class Held>
 using Owned = std::unique_ptr<Held, Destroy>;
 
-/// What f(made, status) makes, a function of the C interface.
+/// Returns what f(made, status), a function of the C interface, makes.
 template <class Held, class F>
 Owned<Held> make(F&& f) {
   Held* made = nullptr;
@@ -194,7 +196,7 @@ Owned<Held> make(F&& f) {
   return Owned<Held>(made);
 }
 
-/// f(sides) with the right-hand sides as C takes them, or NULL.
+/// Calls f(sides, status) with the right-hand sides as C takes them, or with NULL.
 template <class F>
 void with_sides(const RightHandSides* sides, F&& f) {
   if (!sides) return call([&](gpucholmod_status* status) { return f(nullptr, status); });

@@ -12,7 +12,8 @@
 
 #include <gpucholmod.h>
 
-/// What the functions for Octave share. `who` is the function that an error names, `name` its argument.
+/// Functions and types that the functions for Octave share. `who` is the function that an error names, `name` its
+/// argument.
 namespace gpucholmod_octave {
 
 template <class T>
@@ -53,7 +54,7 @@ auto with_class(bool is_single, F&& f) {
   return is_single ? f(float()) : f(double());
 }
 
-/// Returns the number of a row, from 0, for one from 1 .. most.
+/// Returns the number of a row, from 0, for a number from 1 .. most. Raises an error for any other value.
 inline std::ptrdiff_t index(const char* who, const char* name, const octave_value& value, octave_idx_type most) {
   const bool is_number = (value.isnumeric() || value.islogical()) && !value.iscomplex() && value.numel() == 1;
   const double j = is_number ? value.double_value() : 0;

@@ -6,13 +6,13 @@
 
 #include <octave/interpreter.h>
 
-/// Factors with memory of their own, which cholfactor_gpu.m knows by a number.
+/// Factors with memory of their own, which cholfactor_gpu.m identifies by numbers.
 namespace gpucholmod_octave {
 namespace {
 
 constexpr const char* who = "cholfactor_gpu";
 
-/// Factors that have been given out, and not released. The function is locked while there are any.
+/// The factors that have been given out and not released. The function is locked while there are any.
 std::map<std::uint64_t, Held> factors;
 std::uint64_t last_number = 0;
 
@@ -64,7 +64,7 @@ octave_value copy(const Call& call) {
   gpucholmod_factor_copy(call.factor(), &made, &call.status);
   return give_out(call, made);
 }
-/// A number that no factor has is passed over.
+/// Releases the factor that args(1) names. Does nothing if there is no such factor.
 octave_value release(const Call& call) {
   if (factors.erase(call.number()) == 1 && factors.empty()) call.interpreter.munlock();
   return Matrix();
@@ -103,7 +103,7 @@ octave_value shift(const Call& call) {
   return Matrix();
 }
 
-/// As of Octave's `\`, b may be logical.
+/// Returns the solution for b, which may be logical, as for Octave's `\`.
 octave_value solve(const Call& call) {
   const octave_value& b = call.args(2);
   if (!b.islogical()) require_numbers(who, "b", b);
@@ -138,7 +138,7 @@ octave_value backend(const Call& call) { return gpucholmod_factor_on_gpu(call.fa
 
 struct Command {
   const char* name;
-  int takes;  ///< arguments after the name
+  int takes;  ///< number of arguments after the name
   octave_value (*run)(const Call&);
 };
 constexpr Command commands[] = {

@@ -19,7 +19,7 @@ void turn_rows(const MatrixOf<T>& R, MatrixOf<T>& out) {
 }
 
 /// Returns the upper triangle of R as the first rows and columns of a matrix of order m; the rest is zero. Rows with a
-/// negative diagonal entry are multiplied by -1, with which R'R stays and the core needs no copy of its own.
+/// negative diagonal entry are multiplied by -1: R'R stays the same, and the core needs no copy of its own.
 template <class T>
 MatrixOf<T> upper(const MatrixOf<T>& R, octave_idx_type m) {
   MatrixOf<T> out(m, m);
@@ -49,8 +49,8 @@ MatrixOf<T> reordered(const MatrixOf<T>& R, const std::vector<octave_idx_type>& 
   error_with_id(id, "%s: %s", who, message_of(status).c_str());
 }
 
-/// Returns R1 and err. After a failure that has a number, 1 or 2, these are R and the number if the caller takes err.
-/// Raises the error of every other failure.
+/// Returns R1 and err. After a failure with the number 1 or 2, returns R and that number instead, if the caller takes
+/// err. Raises the error of every other failure.
 octave_value_list with_err(const char* who, const char* id, const octave_value& R, const octave_value& R1,
                            const gpucholmod_status& status, int nargout) {
   if (status.code == GPUCHOLMOD_OK) return nargout < 2 ? ovl(R1) : ovl(R1, 0.0);
@@ -59,7 +59,7 @@ octave_value_list with_err(const char* who, const char* id, const octave_value& 
   return ovl(R, double(err));
 }
 
-/// R <- the factor of R'R + X diag(weights) X', computed on a GPU.
+/// Computes R <- the factor of R'R + X diag(weights) X' on a GPU.
 template <class T>
 void update_on_gpu(const MatrixOf<T>& X, const Weights& weights, MatrixOf<T>& R, gpucholmod_status& status) {
   gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;

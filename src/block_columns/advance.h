@@ -10,7 +10,7 @@ template <int K, class A>
 struct GroupsOfV {
   static constexpr int words = GROUP * K;
   A* at;
-  int slots;  ///< number of groups that have room; a group takes the place of the group `slots` before it; 0: all
+  int slots;  ///< number of groups with room; a group takes the place of the group `slots` before it; 0: all
   GPUCHOLMOD_HOST_DEVICE A* of(int l) const { return at + (slots == 0 ? l : l % slots) * words; }
 };
 
@@ -194,8 +194,8 @@ class Advance {
   typename Team::template PerWarp<Held> held_;
 };
 
-/// Adds up V of every `count`-th block column and the changes of this V by all ranks, for the chain's columns of V, and
-/// hands the sum to the chain. The order of the sum is always the same, so that a repeated solve has the same bits.
+/// Adds up V of every `count`-th block column and the changes of this V by all ranks, and hands the sum to the chain.
+/// V has K columns, those of the chain. The sum always has the same order, so that a repeated solve has the same bits.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE void add_up(const Warp& warp, const S& s, int number, int count) {
   using A = typename S::Arithmetic;

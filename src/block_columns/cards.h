@@ -26,12 +26,12 @@ enum class Products {
 ///   solve_teams          teams of each thread block that solves
 ///   tile_slots           slots for tiles of R, for each team
 ///   inverted_at_once     diagonal blocks that a thread block inverts at once
-///   ahead<K>             sub-blocks of R that a warp of another role has in flight, V having K columns
+///   ahead<K>             sub-blocks of R that a warp that advances or updates has in flight, V having K columns
 ///   P_slots<K>           slots for P of row blocks, of a thread block that advances
 ///   transform_slots<K>   slots for block transforms, of a thread block that updates
 ///   finish_slots<K>      slots for P, of a thread block that finishes
 ///   Arithmetic<T>        the type of all arithmetic for a factor of T's: double, or T
-///   With<A>              the card when it computes with A's: if A's are shorter, more of them have room
+///   With<A>              the card when it computes with A's: if these are shorter, shared memory has room for more
 ///
 /// Card90 is the card of compute capability 9.0 to 11.x: GPUs of data centres with clusters. Its numbers were measured
 /// on an H200: log/tried.md.
@@ -77,7 +77,7 @@ struct Card86 {
   template <int K> static constexpr int transform_slots = K > 8 ? 1 : 2;
   template <int K> static constexpr int finish_slots = 1;
 };
-/// The card of these compute capabilities when it computes with floats.
+/// The card of compute capability 8.6 to 8.9, and 12.x, when it computes with floats.
 struct Card86Single : Card86 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2;
   template <int K> static constexpr int ahead = K > 16 ? 2 : 4;

@@ -5,9 +5,9 @@
 #include "block_columns/feed.h"
 #include "block_columns/renewal.h"
 
-/// An early look at the first row block of a segment: its first IB rows tell, before the chain begins, that the guard
-/// will reject the row block. Kernel matrices have such row blocks. Without the look, all work done before the guard
-/// has rejected the row block would be lost. Reference: inst/design/segments.md.
+/// An early look at the first row block of a factor: its first IB rows may show, before the chain begins, that the
+/// guard will reject the row block. Kernel matrices have such row blocks. Without the look, all work done before the
+/// guard has rejected the row block would be lost. Reference: inst/design/segments.md.
 namespace gpucholmod::block_columns {
 
 /// The shared memory of an early look, in words.
@@ -65,13 +65,13 @@ GPUCHOLMOD_HOST_DEVICE_CALL bool grows_beyond(Warp warp, A enough, const T* R, i
   return warp.total(square) > enough * warp.total(diagonal);
 }
 
-/// Returns whether the guard would reject the first row block of the factor, H being I before it. Returns true only if
-/// the block's first rows exceed the bound by far: twice the bound in an update; in a downdate, they leave less than
-/// half of the bound. The guard, whose P is found in another way, then rejects the row block too, unless the triangle
-/// of these rows is singular to working precision. So a result has the same bits with the look and without. Returns
-/// false for columns of both signs; in single precision, where triangles are singular much sooner; and for segments
-/// behind the first. Their chain begins at once, as the inverses exist: P of their first row block would wait for the
-/// look. By one warp.
+/// Returns whether the first rows of the factor's first row block show that the guard will reject the row block, H
+/// being I before it. They do only if they exceed the bound by far: twice the bound in an update; in a downdate, they
+/// leave less than half of the bound. The guard, whose P is found in another way, then rejects the row block too,
+/// unless the triangle of these rows is singular to working precision. So a result has the same bits with the look and
+/// without. Returns false for columns of both signs; in single-precision arithmetic, where triangles are singular much
+/// sooner; and for segments behind the first. Their chain begins at once, as the inverses exist: P of their first row
+/// block would wait for the look. By one warp.
 template <int K, class Warp, class S>
 GPUCHOLMOD_HOST_DEVICE bool is_rejected_early(const Warp& warp, const S& s, typename S::Arithmetic* work) {
   constexpr bool looks = std::is_same_v<typename S::Arithmetic, double>;
@@ -81,7 +81,7 @@ GPUCHOLMOD_HOST_DEVICE bool is_rejected_early(const Warp& warp, const S& s, type
 }
 
 /// Feeds a thread block that finishes with P of all row blocks, by one warp. In the thread block that finishes the
-/// first row block, this warp takes the early look before. team.shared: early_look_words words.
+/// first row block, this warp takes the early look first. team.shared: early_look_words words.
 template <int K, class Team, class S, class StagingRing>
 GPUCHOLMOD_HOST_DEVICE void feed_finish(Team team, const S& s, int finisher, StagingRing& ring) {
   using Warp = typename Team::Warp;

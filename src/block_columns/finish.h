@@ -28,12 +28,12 @@ struct FinishMemory {
 ///
 ///   U_a'U_a = H_a     W_a = P_a U_a^-1     Z_a = W_a U_a'^-1     C_a'C_a = I + sigma W_a W_a'
 ///
-/// C_a^-T and sigma C_a^-T Z_a form the block transform. A fifth warp tests whether the H behind the row block passes
-/// the guard. The diagonal of R~ is computed here as well, as the diagonal of C_a R_aa: each entry is positive, and
-/// right to its own last digits, however large the entries above it are. A row block is rejected if an entry of its
-/// diagonal would leave the range of normal numbers. If H of an update has grown, H is renewed (renewal.h): every
-/// thread block that finishes detects the growth for itself, before the same row block. With columns of both signs, S =
-/// diag(I, -I), H begins with S, and
+/// C_a^-T and sigma C_a^-T Z_a go to the block transform. A fifth warp (with columns of both signs, a sixth too) tests
+/// whether the H behind the row block passes the guard. The diagonal of R~ is computed here as well, as the diagonal of
+/// C_a R_aa: each entry is positive, and right to its own last digits, however large the entries above it are. A row
+/// block is rejected if an entry of its diagonal would leave the range of normal numbers. If H of an update has grown,
+/// H is renewed (renewal.h): every thread block that finishes detects the growth for itself, before the same row block.
+/// With columns of both signs, S = diag(I, -I), H begins with S, and
 ///
 ///   U_a'SU_a = H_a    W_a = P_a U_a^-1     Z_a = W_a S U_a'^-1   C_a'C_a = I + W_a S W_a'
 template <class Segment, int K, class Team, class StagingRing>
@@ -112,7 +112,7 @@ class Finish {
   GPUCHOLMOD_HOST_DEVICE A* X_0() const { return shared_ + S::X + S::square; }
   GPUCHOLMOD_HOST_DEVICE A* work(int a) const { return shared_ + S::work + a * S::scratch; }
 
-  /// Returns the first row, or column, of the warp's tile of H.
+  /// Returns the first row of the warp's tile of H; column() returns the first column.
   GPUCHOLMOD_HOST_DEVICE static int row(const Warp& warp) { return warp.id % (KP / 16) * 16; }
   GPUCHOLMOD_HOST_DEVICE static int column(const Warp& warp) { return warp.id / (KP / 16) * 8; }
 
@@ -195,7 +195,7 @@ class Finish {
     });
   }
 
-  /// Returns whether H is to be renewed before row block b: if H of an update has grown.
+  /// Returns whether H is to be renewed before row block b, that is, whether H of an update has grown.
   GPUCHOLMOD_HOST_DEVICE bool is_to_renew(int b) {
     static_assert(S::slots < 8);  // so all warps have read the scratch before a look 8 row blocks later writes to it
     const int i = b - s_.first;

@@ -164,8 +164,8 @@ GPUCHOLMOD_HOST_DEVICE Solving refined_or_substituted(const A* left, int warps, 
   return rho < refinable<A> ? by_refinement : by_substitution;  // by_substitution if rho is NaN, too
 }
 
-/// Writes how to solve with the inverse of each block, from `first` on, that is not well-conditioned, behind that
-/// inverse. `both`: for solving in both orders.
+/// Writes how to solve (Solving) behind the inverse of each block, from `first` on, that is not well-conditioned.
+/// `both`: for solving in both orders.
 template <bool both, class S, class Team>
 GPUCHOLMOD_HOST_DEVICE_CALL void put_solving(Team team, const S& s, int first) {
   using A = typename S::Arithmetic;
@@ -232,8 +232,8 @@ GPUCHOLMOD_HOST_DEVICE_CALL void take_inverses(Team team, const S& s, int first)
 
 /// Computes the links of block columns c, Card::inverted_at_once of them from `first` on, but none before `begin`: G =
 /// R_(c-1)c X_c, or X_c R_c(c-1) in the order back. X is in the team's memory as invert_blocks() leaves it. The first
-/// block column has no link, and the place of a link before `begin` may hold a diagonal block from Householder steps
-/// (rejected.h). Element (m, l) of the left factor of G'P, or of GP, is at m * LDT + l.
+/// block column of the factor has no link, and the place of a link before `begin` may hold a diagonal block from
+/// Householder steps (rejected.h). Element (m, l) of the left factor of G'P, or of GP, is at m * LDT + l.
 ///
 ///     forward   G(l, m) = sum over j of R_(c-1)c(l, j) X(j, m)     left X' by rows m, tile by rows l
 ///     back      G(m, l) = sum over j of X(m, j) R_c(c-1)(j, l)     left X by rows m, tile by columns l

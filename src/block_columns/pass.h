@@ -98,7 +98,7 @@ struct SegmentSize {
   index_t inverses() const { return handed() + index_t(panel_strips) * BLOCKS * LDB * columns; }
   index_t links() const { return inverses() + index_t(panel_strips) * BLOCKS * INVERSE; }
   index_t V_outside() const { return links() + index_t(panel_strips) * BLOCKS * INVERSE; }
-  /// Returns the place of a Looked for each piece of V; PassInts follow.
+  /// Returns the place of the array of Looked, one for each piece of V; PassInts follow.
   index_t looks() const {
     const int most = std::max(panel_strips, updated_strips);
     return V_outside() + (most > strips_in_shared ? index_t(most) * STRIP * columns : 0);

@@ -167,7 +167,7 @@ class RejectedBlock {
     });
   }
 
-  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho = -1 in the first half: a downdate fails
+  static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho = -1 in the first half: a downdate fails in row i
 
   struct Column {
     double V[K];

@@ -59,7 +59,7 @@ GPUCHOLMOD_HOST_DEVICE auto mean_growth(Team& team, Tiles& sum, typename Team::W
   return trace > 0 ? squares / trace : A(0);
 }
 
-/// Computes W <- by W S X' for 16 rows, in the first K columns; the other columns of W are zero. W(i, q) is at
+/// Computes W <- `by` W S X' for 16 rows, in the first K columns; the other columns of W are zero. W(i, q) is at
 /// i * ld + q, and X(l, q), upper triangular, at q * ld + l. S = diag(I, `other` I).
 template <int K, int KP, class Warp>
 GPUCHOLMOD_HOST_DEVICE void multiply_by_transposed(const Warp& warp, typename Warp::Arithmetic* W,

@@ -8,13 +8,13 @@
 ///
 ///   solve     clusters of thread blocks compute P = R'^-1 V, row block after row block, 8 columns of V each
 ///   advance   takes V of the columns that the chain is about to reach past the preceding row blocks, with P alone
-///   finish    computes H, the guard, Z and C of a row block from P
+///   finish    computes H, Z and C of a row block from P, and asks the guard
 ///   update    computes R~ and V, row block after row block, over all columns
 ///
 /// In its work on a row block a role waits for the roles above it, and for other roles on earlier row blocks only.
 ///
-/// In place, where out is R, separate thread blocks update the columns near the diagonal, some row blocks later, when
-/// solve and advance have read these columns.
+/// In place (out is R) separate thread blocks update the columns near the diagonal, some row blocks later, when solve
+/// and advance have read these columns.
 ///
 /// A factor may be stored on several GPUs, its device ranks. The first rank then solves and finishes, and its thread
 /// blocks that finish also
@@ -23,8 +23,8 @@
 ///
 /// Each rank advances and updates its own strips.
 ///
-/// With Order::back a strip holds what takes all columns past its own row blocks. So each rank takes all columns past
-/// its own row blocks alone, and thread blocks that advance on the first rank also
+/// With Order::back a strip holds the tiles of R that take all columns past the strip's row blocks. So each rank alone
+/// takes all columns past the row blocks of its strips, and thread blocks that advance on the first rank also
 ///
 ///   add up    adds V and the partial sums of all ranks
 ///
@@ -70,8 +70,8 @@ enum Verdict { open = 0, accepted = 1, rejected = 2 };
 /// Holds what the thread blocks of a segment tell each other besides transforms; zero at the start. Flags follow it.
 struct SegmentState {
   int stop;      ///< true if a row block is rejected: row blocks behind it are not needed any more
-  /// Twice the number of row blocks from the first rejected one to the end, plus 1 if this one would be rejected with
-  /// H = I before it as well; 0 if no row block is rejected.
+  /// Twice the number of row blocks from the first rejected one to the end, plus 1 if the guard would reject that row
+  /// block with H = I before it as well; 0 if no row block is rejected.
   int left;
   int renewed;   ///< row block before which H is renewed, plus 1; 0: none, or one above the panel (renewal.h)
 };
@@ -115,7 +115,7 @@ struct SegmentMemory {
   index_t ldv;
   A* V_outside;  ///< V during the update if shared memory has no room: GROUP * K words for each group
   A* inverses;    ///< inverses of the diagonal blocks, by their place, INVERSE words each
-  A* links;       ///< link R_(c-1)c R_cc^-1 of each block column c below a row block, INVERSE words each
+  A* links;       ///< link R_(c-1)c R_cc^-1 of each block column c that has a block (c - 1, c), INVERSE words each
   A* transforms;    ///< BlockTransform<K>::stride words for each row block, and for one more
   /// V of each block column past all row blocks but the last REACH: K x LDB words. The partial sums of each rank, if
   /// there are any, follow: Segment::partial().
@@ -132,8 +132,8 @@ struct SegmentRoles {
   int window;   ///< look-ahead distance: columns of this many row blocks ahead are advanced; more than REACH
   int solvers;  ///< Card::cluster thread blocks for each CHAIN_COLUMNS columns of V, or none
   int finishers, advancers, workers;
-  /// Thread blocks that update block columns up to b + window of row block b, while `workers` update those beyond. 0:
-  /// `workers` update all block columns.
+  /// The number of thread blocks that update row block b in block columns up to b + window, while `workers` update row
+  /// block b in the block columns beyond. 0: `workers` update all block columns.
   int workers_within;
   bool outside;  ///< true if V of the columns that `workers` update is in V_outside, not in shared memory
   /// The row block from which on two warps of `workers` update a group, eight of its columns each. Ignored if products
@@ -164,8 +164,8 @@ GPUCHOLMOD_HOST_DEVICE int rank_in_order(int blocks, int ranks, int rank) {
 }
 
 /// A modification of row blocks by unscaled steps, up to the first that the guard rejects, as a launch receives it. R
-/// is stored in T, all computed numbers in A. `has_sides`: right-hand sides, or parts of the factor, may be stored
-/// apart. That is a type of its own, as the code that looks for such parts takes 4 % longer at n = 1,000.
+/// is stored in T, all computed numbers in A. With `has_sides` right-hand sides, or parts of the factor, may be stored
+/// apart. This case has a type of its own, as the code that looks for such parts takes 4 % longer at n = 1,000.
 template <class T, Order order_ = Order::forward, class A = double, bool has_sides = false>
 struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<A>, SegmentRoles, SegmentRanks {
   using Scalar = T;
@@ -225,7 +225,8 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   GPUCHOLMOD_HOST_DEVICE bool adds_up() const { return order == Order::back && several(); }
   /// Returns the number of thread blocks that share all groups to be advanced.
   GPUCHOLMOD_HOST_DEVICE int sharing() const { return adds_up() ? here(advancers) : advancers; }
-  /// Returns the first row block from b on past which this rank takes columns; number_of_row_block() numbers them.
+  /// Returns the first row block from b on past which this rank takes columns. number_of_row_block() returns the number
+  /// of row block b among such row blocks.
   GPUCHOLMOD_HOST_DEVICE int own_row_block(int b) const {
     if (!adds_up()) return b;
     const int behind = (device_rank + device_ranks - b / BLOCKS % device_ranks) % device_ranks;
@@ -234,7 +235,7 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
   GPUCHOLMOD_HOST_DEVICE int number_of_row_block(int b) const {
     return adds_up() ? b / BLOCKS / device_ranks * BLOCKS + b % BLOCKS : b - first;
   }
-  /// Returns the address of a rank's partial sum, V of block column c past its row blocks minus V at the start.
+  /// Returns the address of a rank's partial sum: V of block column c past the rank's row blocks, minus V at the start.
   template <int K>
   GPUCHOLMOD_HOST_DEVICE A* partial(int rank, int c) const {
     return this->handed + (index_t(1 + rank) * blocks + c) * K * LDB;
@@ -277,7 +278,7 @@ struct Segment : SegmentRange, SegmentSigns<A>, SegmentFactor<T>, SegmentMemory<
     static_cast<SegmentRanks&>(same) = *this;
     return same;
   }
-  /// Places right-hand sides behind row blocks [first, end); z is the first of them.
+  /// Places right-hand sides behind row blocks [first, end); z points to the first one.
   void set_sides(T* z) {
     this->last_columns_out = z - index_t(end) * NB * ld;
     this->last_columns = this->last_columns_out;

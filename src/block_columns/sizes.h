@@ -16,8 +16,8 @@ constexpr int STRIP = 128;         ///< columns of a strip: factors are continue
 constexpr int BLOCKS = STRIP / NB;  ///< row blocks of a strip
 constexpr int GROUP = 16;          ///< columns of a group, on which a warp works
 constexpr int GROUPS = NB / GROUP;  ///< groups in a row block
-constexpr int LDB = NB + 8;        ///< leading dimension of NB contiguous numbers: free of bank conflicts
-constexpr int LDC = IB + 8;        ///< leading dimension of IB contiguous numbers, likewise
+constexpr int LDB = NB + 8;        ///< leading dimension of matrices with NB contiguous numbers: free of bank conflicts
+constexpr int LDC = IB + 8;        ///< leading dimension of matrices with IB contiguous numbers: free of bank conflicts
 
 /// The reason for which a pass is stopped.
 enum Stop {

@@ -81,7 +81,7 @@ class Solve {
   }
 
  private:
-  /// Computes sum <- sum - M'P_b for the warp's rows. M is tile `number` in the staging ring: a tile of R, or a link.
+  /// Computes sum <- sum - M'P_b for the warp's rows. M is fill `number` of the staging ring: a tile of R, or a link.
   template <class S, bool by_rows>
   GPUCHOLMOD_HOST_DEVICE void multiply(const Warp& warp, int b, int number, Tile<Warp>& sum) {
     const int* stop = &s_.state()->stop;

@@ -93,7 +93,7 @@ class Tiles {
 
  public:
   static constexpr int EIGHT = 8 * width;  ///< words of eight rows of all columns, column after column without gaps
-  /// The number of words of shared memory, as long as those of the arithmetic, whatever T is.
+  /// The size of shared memory, in words of the arithmetic, whatever T is.
   static constexpr int words = ahead * IB * width;
 
   Tiles() = default;

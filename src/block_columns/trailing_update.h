@@ -262,7 +262,7 @@ class TrailingUpdate {
     });
   }
 
-  /// Writes the remaining V if no row block from b on is done, scaled so that H is I before row block b. V of
+  /// Writes the remaining V, as no row block from b on is done, scaled so that H is I before row block b. V of
   /// right-hand sides behind all row blocks is not scaled, as H is not known there yet (Closing).
   GPUCHOLMOD_HOST_DEVICE void leave(const Warp& warp, int b) const {
     const bool scaled = !has_sides || b < s_.end;

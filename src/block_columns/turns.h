@@ -18,7 +18,8 @@ struct Progress {
 };
 
 /// Returns the turn that follows `before`, whose segment, of row blocks up to `blocks`, has come to `state`. V has been
-/// scaled so that H = I before the rejected row block; Householder steps take it if the guard would reject it again.
+/// scaled so that H = I before the rejected row block. Householder steps take this row block if the guard would reject
+/// it again.
 GPUCHOLMOD_HOST_DEVICE Progress next_turn(const Progress& before, const SegmentState& state, int blocks) {
   const int rejected = blocks - state.left / 2,
             renewals = before.renewals + (state.renewed > 0 && state.renewed <= rejected);

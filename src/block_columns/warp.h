@@ -38,8 +38,8 @@ using Tile = typename Warp::template PerLane<Fragment<typename Warp::Arithmetic>
 template <class Warp>
 using Left = typename Warp::template PerLane<LeftFragment<typename Warp::Arithmetic>>;
 
-/// Returns groupID of a lane, and thread_in_group() its threadID_in_group: PTX says by them which lane holds which
-/// elements of a tile.
+/// Returns the groupID of a lane; thread_in_group() returns its threadID_in_group. PTX describes by these two numbers
+/// which lane holds which elements of a tile.
 GPUCHOLMOD_HOST_DEVICE constexpr int group_id(int lane) { return lane / 4; }
 GPUCHOLMOD_HOST_DEVICE constexpr int thread_in_group(int lane) { return lane % 4; }
 
@@ -64,8 +64,8 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_
   return tile;
 }
 
-/// Returns that tile as a left factor, from shared memory: loads each word by itself, into the register from which a
-/// product takes it.
+/// Returns the left factor whose element (m, l) is p[m * ld + l], from shared memory; with `rows` = 8 the other eight
+/// rows are zero. Loads each word by itself, into the register from which a product takes the word.
 template <int rows = 16, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
@@ -135,7 +135,7 @@ GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile,
   });
 }
 
-/// The words of a left factor that is stored as a product takes it: the share of one lane after the other.
+/// The number of words of a left factor that is stored as a product takes it: each lane's share, lane after lane.
 constexpr int LEFT = 16 * 8;
 
 /// Stores a left factor for a product: each lane's share, or rows if products take their factors in place.
@@ -237,7 +237,7 @@ GPUCHOLMOD_HOST_DEVICE void fetch_rows(const Warp& warp, Left<Warp>& to, const T
   });
 }
 
-/// Loads rows of the transpose of such a matrix: element (m, l) is p[l * ld + m].
+/// Loads rows of the transpose of a matrix in global memory as a left factor: element (m, l) is p[l * ld + m].
 template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void fetch_transposed(const Warp& warp, Left<Warp>& to, const T* p, index_t ld) {
   warp.each([&](int lane) {

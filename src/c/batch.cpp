@@ -11,12 +11,12 @@
 #include "cpu/host_batch.h"
 #include "cuda/device_batch.h"
 
-/// Batches: many factors with memory of their own.
+/// Functions for batches: many factors with memory of their own.
 namespace gpucholmod::c {
 namespace {
 
-/// Returns the orders of members, none for null; R (n x n of each) becomes the identity beyond them. Throws
-/// bad_argument.
+/// Returns the orders of the members; returns none if `orders` is null. Makes each R (n x n) the identity beyond the
+/// order of its member. Throws bad_argument.
 std::vector<index_t> orders_of(const index_t* orders, index_t n, index_t count, std::vector<double>& R) {
   if (!orders) return {};
   for (index_t m = 0; m < count; ++m) {
@@ -29,7 +29,7 @@ std::vector<index_t> orders_of(const index_t* orders, index_t n, index_t count, 
   return {orders, orders + count};
 }
 
-/// Returns the batch of a caller's factors. Throws what cpu::hold_batch() and cuda::upload_batch() do.
+/// Returns a batch with copies of the caller's factors. Throws what cpu::hold_batch() and cuda::upload_batch() throw.
 std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count, const index_t* orders,
                                 index_t capacity, const Options& options) {
   require(count >= 0, "count", "must not be negative");
@@ -50,7 +50,7 @@ std::unique_ptr<HeldBatch> held(const gpucholmod_const_matrix& R, index_t count,
   return made;
 }
 
-/// Modifies all members. Returns the number of the first that fails, or -1.
+/// Modifies all members. Returns the number of the first member that fails, or -1.
 index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_modification& what,
                std::vector<index_t>& pivots, const Options& options) {
   HeldBatch& R = changing.R;
@@ -62,14 +62,14 @@ index_t update(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_mod
   });
   const index_t failed = first_failing(pivots);
   if (!task.all_or_none || failed < 0) {
-    changing.begun = !changing.made;  // until right-hand sides are those of the members
+    changing.begun = !changing.made;  // until the right-hand sides match the members
     sides.put_back(task, pivots, R.orders());
   }
-  changing.begun = false;  // members that fail are as they were
+  changing.begun = false;  // members that fail are unchanged
   return failed;
 }
 
-/// Solves in place, B being n x m numbers of S for each member.
+/// Overwrites B with the solutions; B has n x m numbers of S for each member.
 template <class S>
 void solve(const HeldBatch& R, TriangularSolve which, MatrixView<S> B, index_t m, int gpu) {
   if (gpu >= 0) {

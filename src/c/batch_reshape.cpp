@@ -7,11 +7,12 @@
 #include "c/handle.h"
 #include "modify/batch.h"
 
-/// Rows and columns that members of a batch get and lose, and that move.
+/// Functions that insert, delete and move rows and columns of the members of a batch.
 namespace gpucholmod::c {
 namespace {
 
-/// Returns what is to be inserted; X: its columns, as doubles in the host's memory. Throws bad_argument.
+/// Returns the insertion that a call asks for. X: the new columns, as doubles in the host's memory. Throws
+/// bad_argument.
 BatchInsertion insertion_of(const gpucholmod_batch_insertion& what, const HeldBatch& R, const double* X) {
   const index_t count = R.count();
   BatchInsertion made;
@@ -46,7 +47,7 @@ index_t insert(const ChangingOf<HeldBatch>& changing, const gpucholmod_batch_ins
            [&] { naming_members([&] { R.insert(insertion, changing.made, pivots, changing.begun); }); });
   const index_t failed = first_failing(pivots);
   if (!insertion.all_or_none || failed < 0) {
-    changing.begun = !changing.made;  // until right-hand sides are those of the members
+    changing.begun = !changing.made;  // until the right-hand sides match the members
     sides.put_back(pivots);
   }
   changing.begun = false;

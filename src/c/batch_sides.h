@@ -10,17 +10,18 @@
 
 namespace gpucholmod::c {
 
-/// Right-hand sides that are changed along with a batch: copies of the caller's, and the results.
+/// Holds right-hand sides that are changed along with a batch: copies of the caller's, and the results.
 class SidesOfMembers : NotCopied {
  public:
-  /// given: null if there are none; k: columns of V. `task` takes them along as long as this lives. Throws
-  /// bad_argument, and not_finite and overflow of a member.
+  /// Copies the right-hand sides of a modification by k columns; `given` is null if there are none. `task` changes the
+  /// copies, and may be used as long as this object lives. Throws bad_argument, and not_finite and overflow with the
+  /// member.
   SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, index_t k, const Options& options,
                  BatchTask& task)
       : SidesOfMembers(given, R, k, R.order(), options) {
     checked([&] { carried_.emplace(sides_, R.order(), R.count(), R.precision(), task); }, "y");
   }
-  /// The same of rows that come, go or move.
+  /// Copies the right-hand sides of a call that inserts, deletes or moves rows, and makes `what` change them.
   SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, const Options& options,
                  BatchInsertion& what)
       : SidesOfMembers(given, R, what.p, R.order() + what.p, options) {
@@ -36,19 +37,19 @@ class SidesOfMembers : NotCopied {
     checked([&] { reshaped_.emplace(sides_, R, what); }, "b");
   }
 
-  /// After `task`, which told `pivots` of members of these orders: writes the results into the caller's memory.
+  /// Writes the results to the caller's memory after `task`, which set `pivots`, for members of these orders.
   void put_back(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) {
     if (carried_) carried_->settle(task, pivots, orders);
     put_back();
   }
-  /// After rows have come, gone or moved.
+  /// Writes the results to the caller's memory after rows have been inserted, deleted or moved.
   void put_back(const std::vector<index_t>& pivots) {
     if (reshaped_) reshaped_->settle(pivots);
     put_back();
   }
 
  private:
-  /// k: rows of Y, which are read; after: rows of the new z.
+  /// Copies right-hand sides. k: rows of Y that are read; after: rows of the new z.
   SidesOfMembers(const gpucholmod_right_sides* given, const HeldBatch& R, index_t k, index_t after,
                  const Options& options)
       : here_(given, k > 0, options), after_(after) {
@@ -70,7 +71,7 @@ class SidesOfMembers : NotCopied {
     double* const sums = rss_.empty() ? nullptr : rss_.data();
     sides_ = {columns / count, z_.data(), Y_.data(), sums, new_z_.data(), sums};
   }
-  /// Calls f() if there are right-hand sides; its errors name the caller's arguments.
+  /// Calls f() if there are right-hand sides. Errors of f() name the caller's arguments.
   template <class F>
   void checked(F&& f, const char* name_of_Y) {
     if (given_) renaming("z", "sides->z", [&] { renaming(name_of_Y, "sides->Y", f); });

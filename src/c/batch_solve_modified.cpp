@@ -7,14 +7,14 @@
 #include "modify/batch.h"
 #include "modify/solve_modified.h"
 
-/// Solutions with a modification of every member of a batch.
+/// The function that solves with a modification of every member of a batch.
 namespace gpucholmod::c {
 namespace {
 
-/// What a call wants, in the core's terms, and its results until it has succeeded.
+/// Holds the arguments of a call in the core's terms, and the results until the call has succeeded.
 class Wanted {
  public:
-  /// n, count: order and members of the batch. Throws bad_argument.
+  /// Checks and copies the arguments. n, count: order of the batch, and number of its members. Throws bad_argument.
   Wanted(const gpucholmod_batch_systems& given, index_t n, index_t count, const Options& options)
       : given_(given), n_(n) {
     const index_t m = given.m;
@@ -35,7 +35,7 @@ class Wanted {
 
   const BatchSystems& systems() const { return systems_; }
 
-  /// Copies results to the caller's memory; those of members that have failed are NaN. Throws overflow.
+  /// Copies results to the caller's memory; results of members that have failed are NaN. Throws overflow.
   void put_back(const std::vector<index_t>& pivots) const {
     mark_failed(systems_, n_, pivots, std::numeric_limits<double>::quiet_NaN());
     const gpucholmod_matrix& to = given_.solution;
@@ -53,7 +53,7 @@ class Wanted {
     results.resize(count);
     return results.data();
   }
-  /// Looks at the sizes of b and the solution, and at no number.
+  /// Throws bad_argument unless b and the solution have the right sizes. Reads no number.
   void require_right_sides(index_t count) const {
     const index_t m = given_.m;
     if (m > 0) {
@@ -71,7 +71,7 @@ class Wanted {
   const gpucholmod_batch_systems& given_;
   index_t n_;
   BatchSystems systems_;
-  int solution_on_ = -1;  ///< the GPU in whose memory the caller wants it; -1: the host's
+  int solution_on_ = -1;  ///< the GPU in whose memory the caller wants the solution; -1: the host's memory
   std::optional<ReadColumns> b_;
   std::vector<double> solution_, quadratic_, logdet_;
 };

@@ -10,9 +10,9 @@
 
 namespace gpucholmod::c {
 
-/// The factor of a call that is in the caller's memory, n being its order before. In the host's memory an upper factor
-/// with a positive diagonal changes where it is, unless the call may be stopped or numbers need scaling; of others, and
-/// of one in the memory of a GPU, a copy in the same memory is changed.
+/// Holds the factor of a call that is in the caller's memory, n being its order before the call. An upper factor with a
+/// positive diagonal in the host's memory changes in place, unless the call may be stopped or numbers need scaling. Of
+/// any other factor, also in the memory of a GPU, a copy in the same memory is changed.
 template <class S>
 class CallersFactor : NotCopied {
  public:
@@ -34,10 +34,10 @@ class CallersFactor : NotCopied {
                       : held_from_host<S>(R.block(0, 0, n, n), R.cols, options_);
   }
 
-  /// The result goes to another matrix, on the same GPU as the factor, as large.
+  /// Makes another matrix the place of the result; it is on the same GPU as the factor, and as large.
   void set_result(MatrixView<S> to) { R_ = to; }
-  /// Calls f(changing, reshaping), and puts what a copy has become to the caller's memory. Nothing of the caller's
-  /// changes before nothing can fail any more.
+  /// Calls f(changing, reshaping), and then copies the result to the caller's memory if a copy was changed. With a
+  /// copy, nothing of the caller's changes before every step that can fail has succeeded.
   template <class F>
   index_t change(const gpucholmod_right_sides* sides, F&& f) {
     std::atomic<bool> begun{false};
@@ -63,13 +63,14 @@ class CallersFactor : NotCopied {
     held_ = held_from_gpu(gpu_, R, R_.cols, options_, here);
     if (!here.empty()) rows_.emplace(MemorySource<S>(here.data(), R.cols), R.cols, options_.uplo);
   }
-  /// Returns the same error of a factor that is stored as a lower one: an entry of R~ is one of its transpose.
+  /// Returns the error for a factor that is stored as a lower one: an entry of R~ is an entry of the transpose, so that
+  /// row and column change places.
   static Error of_lower(const Error& error) {
-    if (error.code() != ErrorCode::overflow || error.fields().size() != 2) return error;  // of V, for instance
+    if (error.code() != ErrorCode::overflow || error.fields().size() != 2) return error;  // an overflow of V
     const Position at = position_of(error);
     return overflow(at.col - 1, at.row - 1);
   }
-  /// The result of a copy that is in the host's memory, or whose zeros are known there.
+  /// Copies the result to numbers_ if the changed copy is in the host's memory, or if only the host knows its zeros.
   void fetch() {
     if (in_place_ || on_gpu()) return;
     numbers_.resize(held_->order() * held_->order());

@@ -11,26 +11,27 @@
 #include "cuda/device_batch.h"
 #include "cuda/device_factor.h"
 
-/// Numbers of the caller's that may be in the memory of a GPU.
+/// Classes for numbers of the caller's that may be in the memory of a GPU.
 namespace gpucholmod::c {
 
-/// Returns the GPU that a factor is on, whose memory the numbers of its calls may be in too; GPUCHOLMOD_HOST if there
-/// is none, or several.
+/// Returns the GPU that holds a factor; numbers of calls for the factor may be in the memory of this GPU too. Returns
+/// GPUCHOLMOD_HOST if no GPU or several GPUs hold the factor.
 inline int device_of(const HeldFactor& R) {
   const auto* const on_gpu = dynamic_cast<const DeviceFactor*>(&R.plain());
   return on_gpu && !on_gpu->is_shared() ? on_gpu->device() : GPUCHOLMOD_HOST;
 }
 
-/// The same of a batch.
+/// Returns the GPU that holds a batch, or GPUCHOLMOD_HOST.
 inline int device_of(const HeldBatch& R) {
   const auto* const on_gpu = dynamic_cast<const DeviceBatch*>(&R);
   return on_gpu ? on_gpu->device() : GPUCHOLMOD_HOST;
 }
 
-/// The numbers of a matrix as doubles without gaps: a copy in the host's memory, or where they are on a GPU.
+/// Holds the numbers of a matrix as doubles without gaps: a copy in the host's memory, or, if the matrix is on a GPU,
+/// columns in the memory of that GPU.
 class CallersColumns : NotCopied {
  public:
-  /// Throws bad_argument.
+  /// Copies A to the host's memory, unless A is on a GPU. Throws bad_argument.
   CallersColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options)
       : rows_(A.rows), cols_(A.cols), gpu_(options.gpu_of(argument, A.data)) {
     if (gpu_ < 0) {
@@ -44,7 +45,7 @@ class CallersColumns : NotCopied {
     if (gpu_ < 0) return here_.data();
     return {there_->data(), [this] { return host(); }};
   }
-  /// Returns a copy in the host's memory.
+  /// Returns the numbers, in a copy in the host's memory.
   const double* host() { return numbers().data(); }
   std::vector<double>& numbers() {
     if (gpu_ >= 0 && here_.empty() && rows_ > 0 && cols_ > 0) {
@@ -61,10 +62,11 @@ class CallersColumns : NotCopied {
   std::optional<cuda::ColumnsOnDevice> there_;
 };
 
-/// The same of a matrix that the call only reads: in the host's memory it is copied only if it has gaps or floats.
+/// Holds the numbers of a matrix that the call only reads, as doubles without gaps. A matrix in the host's memory is
+/// copied only if it has gaps or floats.
 class ReadColumns : NotCopied {
  public:
-  /// Throws bad_argument.
+  /// Refers to A, or to a copy of A. Throws bad_argument.
   ReadColumns(const char* argument, const gpucholmod_const_matrix& A, const Options& options)
       : rows_(A.rows), cols_(A.cols), gpu_(options.gpu_of(argument, A.data)) {
     if (gpu_ >= 0) there_.emplace(argument, A, options);
@@ -92,10 +94,10 @@ class ReadColumns : NotCopied {
   std::unique_ptr<double[]> fetched_;
 };
 
-/// The k weights of a call in the host's memory, or null if there are none.
+/// The k weights of a call, in the host's memory; null if the call has none.
 class WeightsOnHost : NotCopied {
  public:
-  /// Throws bad_argument.
+  /// Copies the weights from a GPU to the host's memory, if they are there. Throws bad_argument.
   WeightsOnHost(const double* given, index_t k, const Options& options) : data_(given) {
     if (!given || options.gpu_of("weights", given) < 0) return;
     require(can_exist(k, 1, sizeof(double)), "weights", "are more than any memory has");
@@ -109,10 +111,10 @@ class WeightsOnHost : NotCopied {
   std::optional<CallersColumns> copy_;
 };
 
-/// Numbers that the host reads, and may write: where they are, or a copy of what is on a GPU.
+/// Refers to numbers that the host reads and may write: the caller's numbers, or a copy of numbers on a GPU.
 class NumbersOnHost : NotCopied {
  public:
-  /// Throws bad_argument unless a vector of so many numbers can exist in memory.
+  /// Refers to a vector of `count` numbers. Throws bad_argument, also if a vector on a GPU is larger than any memory.
   NumbersOnHost(const char* argument, double* given, index_t count, const Options& options)
       : NumbersOnHost(argument, MatrixView<double>{given, count, 1, count}, options) {}
   NumbersOnHost(const char* argument, MatrixView<double> given, const Options& options)
@@ -128,7 +130,7 @@ class NumbersOnHost : NotCopied {
     if (gpu_ < 0) return given_;
     return {copy_.data(), given_.rows, given_.cols, given_.rows};
   }
-  /// Copies what the host has written to the GPU, if the numbers are there.
+  /// Copies the numbers that the host has written back to the GPU, if they came from a GPU.
   void put_back() const {
     if (!copy_.empty()) cuda::copy_to_device<double>(gpu_, copy_.data(), given_);
   }
@@ -139,7 +141,7 @@ class NumbersOnHost : NotCopied {
   std::vector<double> copy_;
 };
 
-/// Copies numbers without gaps to a matrix, which is on that GPU, or in the host's memory. Throws overflow.
+/// Copies numbers without gaps to a matrix on GPU `gpu`, or in the host's memory if `gpu` is negative. Throws overflow.
 template <class S>
 void put_numbers(const std::vector<double>& numbers, MatrixView<S> to, int gpu) {
   if (gpu < 0) return put_numbers(numbers, to);
@@ -148,10 +150,10 @@ void put_numbers(const std::vector<double>& numbers, MatrixView<S> to, int gpu) 
   if (!packed.empty()) cuda::copy_to_device<S>(gpu, packed.data(), to);
 }
 
-/// Right-hand sides of a call in the host's memory: the caller's, or copies of those that are on a GPU.
+/// Refers to the right-hand sides of a call in the host's memory: the caller's, or copies of right-hand sides on a GPU.
 class SidesOnHost : NotCopied {
  public:
-  /// reads_Y: the call does. Throws bad_argument.
+  /// Copies right-hand sides that are on a GPU. reads_Y: true if the call reads Y. Throws bad_argument.
   SidesOnHost(const gpucholmod_right_sides* given, bool reads_Y, const Options& options) {
     if (!given || options.device == GPUCHOLMOD_HOST) {
       sides_ = given;
@@ -169,7 +171,7 @@ class SidesOnHost : NotCopied {
     copy_.Y = gpucholmod_const_double_matrix(Y_->host(), given->Y.rows, given->Y.cols, given->Y.rows);
   }
   const gpucholmod_right_sides* get() const { return sides_; }
-  /// Copies what the call has written to the GPU.
+  /// Copies z and rss, which the call has written, back to the GPU, if they came from a GPU.
   void put_back() const {
     if (z_) z_->put_back();
     if (rss_) rss_->put_back();

@@ -8,11 +8,11 @@
 #include "c/update_held.h"
 #include "modify/condition.h"
 
-/// Factors with memory of their own.
+/// Functions for factors with memory of their own.
 namespace gpucholmod::c {
 namespace {
 
-/// Returns the name of a GPU. Throws backend_unavailable, and bad_argument where there is no such device.
+/// Returns the name of a GPU. Throws backend_unavailable, or bad_argument if no GPU that can be used has this number.
 std::string gpu_name(int id) {
   const cuda::Status now = cuda::status(false);
   if (!now.usable)
@@ -29,7 +29,7 @@ std::vector<double> diagonal(const HeldFactor& R) {
   return all;
 }
 
-/// Returns the code for *out <- f(factor).
+/// Stores f(factor) in *out. Returns the code.
 template <class F>
 int number_of(const gpucholmod_factor* given, double* out, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {
@@ -40,14 +40,14 @@ int number_of(const gpucholmod_factor* given, double* out, gpucholmod_status* st
   });
 }
 
-/// Options of a function without such, whose matrices may be on the GPU of a factor.
+/// Returns options for a function that has none, but whose matrices may be on the GPU of the factor.
 Options options_at(const HeldFactor& R) {
   Options options;
   options.device = device_of(R);
   return options;
 }
 
-/// to <- the triangle of a factor that `options` name; the other one becomes zero.
+/// Copies the factor to the triangle of `to` that `options` name; the other triangle becomes zero.
 template <class S>
 void get(const HeldFactor& held, MatrixView<S> to, const Options& options) {
   const index_t n = held.order();
@@ -61,7 +61,7 @@ void get(const HeldFactor& held, MatrixView<S> to, const Options& options) {
   put_numbers(numbers, to, gpu);
 }
 
-/// Solves in place, B being n x m numbers of S.
+/// Overwrites B (n x m numbers of S) with the solution.
 template <class S>
 void solve(const HeldFactor& R, int system, MatrixView<S> B, const Options& where) {
   require(B.rows == R.order(), "B", "has another number of rows than the factor");

@@ -12,8 +12,8 @@
 
 namespace gpucholmod::c {
 
-/// What a handle of the C interface refers to: a HeldFactor or a HeldBatch. A call that fails after it has begun to
-/// change it leaves it half modified.
+/// Holds the HeldFactor or HeldBatch that a handle of the C interface refers to. If a call fails after it has begun to
+/// change the object, the object is half modified.
 template <class Held>
 struct Handle {
   std::unique_ptr<Held> held;
@@ -27,7 +27,7 @@ struct gpucholmod_batch : gpucholmod::c::Handle<gpucholmod::HeldBatch> {};
 
 namespace gpucholmod::c {
 
-/// Returns the factor or batch of a handle. Throws bad_argument and HalfModified.
+/// Returns the factor or batch of a handle. Throws bad_argument if there is none, and HalfModified.
 template <class Held>
 Held& held_by(const char* argument, const Handle<Held>* given) {
   require(given != nullptr, argument, "is missing");
@@ -39,21 +39,23 @@ Held& held_by(const char* argument, const Handle<Held>* given) {
 inline HeldFactor& factor(const gpucholmod_factor* given) { return held_by<HeldFactor>("factor", given); }
 inline const HeldBatch& batch(const gpucholmod_batch* given) { return held_by<HeldBatch>("batch", given); }
 
-/// A factor or batch that a call changes: in place, or, if `made` is not null, into *made, if anything changes.
+/// Describes a factor or batch R that a call changes: in place, or, if `made` is not null, by storing a new one in
+/// *made if anything changes.
 template <class Held>
 struct ChangingOf {
   Held& R;
   std::unique_ptr<Held>* made;
-  std::atomic<bool>& begun;  ///< becomes true before R changes
+  std::atomic<bool>& begun;  ///< True while R may be half modified; becomes true before R changes
 };
 using Changing = ChangingOf<HeldFactor>;
 
-/// The options of such calls.
+/// The options of calls that change a factor or a batch with memory of its own.
 constexpr unsigned changes_held = option::threads | option::progress | option::stream;
 
-/// Returns the code for f(changing, options), which returns a failing pivot, from 0, or -1. A call with a progress
-/// function computes into a second factor or batch, which replaces the first where the call succeeds, and where it was
-/// made nevertheless. If f fails after R has begun to change, R is half modified from now on.
+/// Calls f(changing, options), which returns a failing pivot, counted from 0, or -1. Returns the code. A call with a
+/// progress function computes into a second factor or batch. The second one replaces the first if the call succeeds,
+/// and also if some members of a batch fail but the second batch was made. If f fails after R has begun to change, R is
+/// half modified from then on.
 template <class Held, class F>
 int change(const char* argument, Handle<Held>* given, const gpucholmod_options* options, gpucholmod_status* status,
            F&& f) noexcept {
@@ -79,7 +81,7 @@ int change(const char* argument, Handle<Held>* given, const gpucholmod_options* 
   return GPUCHOLMOD_HALF_MODIFIED;
 }
 
-/// Stores a new handle of what f() makes in *made.
+/// Stores a new handle of the object that f() returns in *made. Returns the code.
 template <class Made, class F>
 int make(Made** made, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {

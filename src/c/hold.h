@@ -11,20 +11,20 @@
 
 namespace gpucholmod::c {
 
-/// Returns a copy of a factor that is in the host's memory, in its type, with room for `capacity` rows and columns.
-/// Throws what cpu::hold() and cuda::upload() do.
+/// Returns a copy of a factor in the host's memory, in the type of the factor and in the place that `options` name,
+/// with room for `capacity` rows and columns. Throws what cpu::hold() and cuda::upload() throw.
 template <class S>
 std::unique_ptr<HeldFactor> held_from_host(MatrixView<const S> R, index_t capacity, const Options& options) {
   require(R.rows == R.cols, "R", "must be square");
   const index_t n = R.cols;
-  bytes_of(std::max(n, capacity), std::max(n, capacity), sizeof(S));  // throws where there can be no such factor
+  bytes_of(std::max(n, capacity), std::max(n, capacity), sizeof(S));  // throws if no memory can hold such a factor
   std::vector<S> copied;
   if (R.ld != n) copied = packed_triangle(R, options.uplo);
   const S* const numbers = R.ld != n ? copied.data() : R.data;
   constexpr Precision precision = precision_of<S>;
   return keep_with_zeros(numbers, n, options.uplo, precision, [&](const S* positive) -> std::unique_ptr<HeldFactor> {
     if (!options.devices.empty())
-      return renaming("device", "options->devices", [&] {  // of one alone
+      return renaming("device", "options->devices", [&] {  // the name in errors about a single device
         return renaming("devices", "options->devices", [&] {
           return cuda::upload(positive, n, options.uplo, precision, capacity, options.devices);
         });
@@ -36,14 +36,14 @@ std::unique_ptr<HeldFactor> held_from_host(MatrixView<const S> R, index_t capaci
   });
 }
 
-/// Returns a copy on the GPU of a factor that is there. Where its numbers need care, `here` becomes a copy in the
-/// memory of the host, where it is found out which ones do.
+/// Returns a copy, on the same GPU, of a factor on GPU `gpu`. If numbers of the factor need care, copies the factor to
+/// `here`, in the host's memory, and the host finds out which numbers they are.
 template <class S>
 std::unique_ptr<HeldFactor> held_from_gpu(int gpu, MatrixView<const S> R, index_t capacity, Options options,
                                           std::vector<S>& here) {
   require(R.rows == R.cols, "R", "must be square");
   const index_t n = R.cols, most = std::max(n, capacity);
-  bytes_of(most, most, sizeof(S));  // throws where there can be no such factor
+  bytes_of(most, most, sizeof(S));  // throws if no memory can hold such a factor
   if (std::unique_ptr<HeldFactor> made = cuda::take<S>(R, options.uplo, capacity, gpu)) return made;
   here.resize(n * n);
   cuda::copy_to_host<S>(gpu, R, here.data());
@@ -51,7 +51,7 @@ std::unique_ptr<HeldFactor> held_from_gpu(int gpu, MatrixView<const S> R, index_
   return held_from_host<S>({here.data(), n, n, n}, capacity, options);
 }
 
-/// The same of a factor in either memory.
+/// Returns a copy of a factor that is in the host's memory or on a GPU.
 template <class S>
 std::unique_ptr<HeldFactor> held(MatrixView<const S> R, index_t capacity, const Options& options) {
   const int gpu = options.gpu_of("R", R.data);

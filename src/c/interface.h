@@ -18,10 +18,10 @@
 #include "cuda/backend.h"
 #include <gpucholmod.h>
 
-/// What the functions of inst/include/gpucholmod.h share.
+/// Code that the functions of inst/include/gpucholmod.h share.
 namespace gpucholmod::c {
 
-/// A call has half modified what it was given to change, or was given a factor that is half modified.
+/// The exception of a call that has half modified the object that it was to change, or that was given such an object.
 struct HalfModified : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -38,10 +38,11 @@ inline int code_of(const Error& error) {
   }
 }
 
-/// A progress function has asked to stop.
+/// The exception that is thrown if a progress function asks to stop.
 struct Stopped {};
 
-/// Where something is wrong, from 1; 0: nowhere. The argument's name is as long-lived as the error that has it.
+/// The place of an error. Numbers count from 1; 0 means that a number does not apply. `argument` lives as long as the
+/// error that holds this name.
 struct Position {
   index_t pivot = 0, row = 0, col = 0, member = 0;
   const char* argument = "";
@@ -60,7 +61,7 @@ inline Position position_of(const Error& error) {
   return at;
 }
 
-/// Copies text, as much of it as there is room for, and ends it by 0.
+/// Copies a text to `to`, cut off where `to` ends, and appends a 0.
 template <std::size_t room>
 void copy_text(const char* text, char (&to)[room]) {
   to[0] = to[room - 1] = 0;
@@ -80,7 +81,7 @@ inline int tell(gpucholmod_status* status, int code, const char* message, const 
   return code;
 }
 
-/// Returns the code for f(), which returns a failing pivot, from 0, or -1. Lets no exception out.
+/// Calls f(), which returns a failing pivot, counted from 0, or -1. Returns the code. Lets no exception out.
 template <class F>
 int guarded(gpucholmod_status* status, F&& f) noexcept {
   try {
@@ -95,7 +96,7 @@ int guarded(gpucholmod_status* status, F&& f) noexcept {
     return tell(status, GPUCHOLMOD_STOPPED, "the progress function has stopped the call");
   } catch (const std::bad_alloc&) {
     return tell(status, GPUCHOLMOD_OUT_OF_MEMORY, "the host is out of memory");
-  } catch (const std::length_error&) {  // of a std::vector
+  } catch (const std::length_error&) {  // thrown by a std::vector
     return tell(status, GPUCHOLMOD_OUT_OF_MEMORY, "no object in memory can be as large as this takes");
   } catch (const std::exception& error) {
     return tell(status, GPUCHOLMOD_INTERNAL, error.what());
@@ -107,12 +108,14 @@ int guarded(gpucholmod_status* status, F&& f) noexcept {
 [[noreturn, gnu::cold, gnu::noinline]] inline void refuse(const char* argument, const char* what) {
   throw Error(ErrorCode::bad_argument, std::string("'") + argument + "' " + what, {{"argument", argument}});
 }
-/// Throws bad_argument. Is inlined: calls of a function for each of two dozen arguments take as long as a small factor.
+/// Throws bad_argument unless `holds` is true. Is inlined: two dozen calls, one for each argument, would take as long
+/// as a small factor.
 [[gnu::always_inline]] inline void require(bool holds, const char* argument, const char* what) {
   if (!holds) refuse(argument, what);
 }
 
-/// Returns f(). An Error of f() about an argument that the core calls `core` is thrown with the caller's name for it.
+/// Returns f(). If f() throws an Error about an argument that the core calls `core`, throws the Error with `callers`,
+/// the caller's name for the argument.
 template <class F>
 auto renaming(const std::string& core, const std::string& callers, F&& f) {
   try {
@@ -139,7 +142,7 @@ auto with_type(const char* argument, int type, F&& f) {
   return type == GPUCHOLMOD_DOUBLE ? f(double()) : f(float());
 }
 
-/// Throws bad_argument unless a matrix can exist in memory: so products of its sizes do not overflow.
+/// Throws bad_argument unless A can exist in memory. Products of its sizes then do not overflow.
 template <class M>
 void require_matrix(const char* argument, const M& A, std::size_t scalar) {
   require(A.rows >= 0 && A.cols >= 0, argument, "has a negative size");
@@ -149,8 +152,8 @@ void require_matrix(const char* argument, const M& A, std::size_t scalar) {
   require(A.data != nullptr || A.rows == 0 || A.cols == 0, argument, "is missing");
 }
 
-/// Returns a view of a matrix of the caller's. Throws bad_argument. Without rows, the view has no leading dimension:
-/// all columns are at `data`, which may be null.
+/// Returns a view of a matrix of the caller's. Throws bad_argument. A view without rows has leading dimension 0: all of
+/// its columns are at `data`, which may be null.
 template <class S>
 MatrixView<S> view(const char* argument, const gpucholmod_matrix& A) {
   require(A.type == type_of<S>, argument, "has another type than it must have here");
@@ -164,26 +167,26 @@ MatrixView<const S> view(const char* argument, const gpucholmod_const_matrix& A)
   return {static_cast<const S*>(A.data), A.rows, A.cols, A.rows > 0 ? A.ld : 0};
 }
 
-/// Throws bad_argument unless A has this shape.
+/// Throws bad_argument unless A is rows x cols.
 template <class M>
 void require_shape(const char* argument, const M& A, index_t rows, index_t cols) {
   require(A.rows == rows, argument, "has another number of rows than it must have here");
   require(A.cols == cols, argument, "has another number of columns than it must have here");
 }
 
-/// Throws bad_argument unless there are k finite weights, or none.
+/// Throws bad_argument unless `weights` is null or points to k finite numbers.
 inline void require_weights(const char* argument, const double* weights, index_t k) {
   if (!weights) return;
   require(can_exist(k, 1, sizeof(double)), argument, "are more than any memory has");
   for (index_t q = 0; q < k; ++q) require(std::isfinite(weights[q]), argument, "must be finite");
 }
 
-/// Throws bad_argument unless a matrix of either type can exist in memory.
+/// Throws bad_argument unless A, of either type, can exist in memory.
 inline void require_sizes(const char* argument, const gpucholmod_const_matrix& A) {
   with_type(argument, A.type, [&](auto s) { require_matrix(argument, A, sizeof s); });
 }
 
-/// Returns the columns one after the other, without a gap, as numbers of T.
+/// Returns the columns of A, one after the other without a gap, as numbers of T.
 template <class T, class S>
 std::vector<T> packed(MatrixView<const S> A) {
   std::vector<T> all(A.rows * A.cols);
@@ -191,8 +194,8 @@ std::vector<T> packed(MatrixView<const S> A) {
   return all;
 }
 
-/// Copies a triangle to another place of the same order. By vectors, without a call for each column: small factors are
-/// copied in no time.
+/// Copies a triangle to a matrix of the same order. Uses vectors instead of a call for each column, so that a small
+/// factor is copied in almost no time.
 template <class S, class T = S>
 void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<T> to) {
   using Column = Eigen::Array<S, Eigen::Dynamic, 1>;
@@ -204,16 +207,16 @@ void copy_triangle(MatrixView<const S> from, Uplo uplo, MatrixView<T> to) {
   }
 }
 
-/// Returns a matrix of either type as doubles, without gaps. Throws bad_argument.
+/// Returns A, of either type, as doubles without gaps. Throws bad_argument.
 inline std::vector<double> packed_doubles(const char* argument, const gpucholmod_const_matrix& A) {
   return with_type(argument, A.type, [&](auto s) { return packed<double>(view<decltype(s)>(argument, A)); });
 }
 
-/// A matrix of either type as doubles without gaps: the caller's memory, where it is that already, or a copy.
+/// A matrix of either type as doubles without gaps: the caller's memory, if it holds such numbers already, or a copy.
 class PackedDoubles {
  public:
   PackedDoubles() = default;
-  /// Throws bad_argument.
+  /// Refers to A if possible, or else copies A. Throws bad_argument.
   PackedDoubles(const char* argument, const gpucholmod_const_matrix& A) {
     with_type(argument, A.type, [&](auto s) {
       const auto given = view<decltype(s)>(argument, A);
@@ -235,7 +238,8 @@ class PackedDoubles {
   const double* data_ = nullptr;
 };
 
-/// Returns the triangle as a matrix without gaps, whose other triangle is zero. The other triangle of R is not read.
+/// Returns the triangle of R as a matrix without gaps, whose other triangle is zero. Does not read the other triangle
+/// of R.
 template <class S>
 std::vector<S> packed_triangle(MatrixView<const S> R, Uplo uplo) {
   std::vector<S> all(R.cols * R.cols);
@@ -243,7 +247,7 @@ std::vector<S> packed_triangle(MatrixView<const S> R, Uplo uplo) {
   return all;
 }
 
-/// Copies numbers without gaps to a matrix. Throws overflow if one is too large for S, before it changes anything.
+/// Copies numbers without gaps to a matrix. Throws overflow, before `to` changes, if a number is too large for S.
 template <class S>
 void put_numbers(const std::vector<double>& numbers, MatrixView<S> to) {
   if constexpr (sizeof(S) < sizeof(double))
@@ -253,18 +257,19 @@ void put_numbers(const std::vector<double>& numbers, MatrixView<S> to) {
   for (index_t j = 0; j < to.cols; ++j) std::copy_n(numbers.data() + j * to.rows, to.rows, to.col(j));
 }
 
-/// Returns the number of the first of many matrices that fails, or -1. pivots: of each, -1 for success.
+/// Returns the number of the first matrix that fails, or -1. pivots: the failing pivot of each matrix, or -1 for
+/// success.
 inline index_t first_failing(const std::vector<index_t>& pivots) {
   const auto failed = std::find_if(pivots.begin(), pivots.end(), [](index_t pivot) { return pivot >= 0; });
   return failed == pivots.end() ? -1 : failed - pivots.begin();
 }
 
-/// Throws bad_argument unless BLAS can take this matrix where it is.
+/// Throws bad_argument unless BLAS can use A in place: its leading dimension must be an int.
 template <class S>
 void require_blas(const char* argument, MatrixView<S> A) {
   require(A.ld <= std::numeric_limits<int>::max(), argument, "has a leading dimension that BLAS cannot count");
 }
-/// Throws bad_argument unless a system can be solved for m right-hand sides.
+/// Throws bad_argument unless `system` is a gpucholmod_system and BLAS can count m right-hand sides.
 inline void require_system(int system, index_t m) {
   require(system >= GPUCHOLMOD_A && system <= GPUCHOLMOD_R, "system", "must be one of gpucholmod_system");
   require(m <= std::numeric_limits<int>::max(), "B",

@@ -8,10 +8,10 @@
 #include "c/interface.h"
 #include "cuda/callers_memory.h"
 
-/// What a caller has chosen by gpucholmod_options.
+/// The choices that a caller makes by gpucholmod_options.
 namespace gpucholmod::c {
 
-/// The options that a function has; the caller may set no other.
+/// Flags for the options that a function has; a caller may set no other option.
 namespace option {
 enum : unsigned {
   triangle = 1,
@@ -26,14 +26,14 @@ enum : unsigned {
 };
 }
 
-/// What functions have that change a factor in the caller's memory.
+/// The options of functions that change a factor in the caller's memory.
 constexpr unsigned in_callers_memory =
     option::triangle | option::threads | option::progress | option::device | option::stream;
 
 struct Options {
   Uplo uplo = Uplo::upper;
   bool trusted = false;
-  int threads = 1;  ///< as of Task: 0 for as many as are of use
+  int threads = 1;  ///< number of threads, as in Task: 0 for as many as are of use
   int device = GPUCHOLMOD_HOST;
   void* workspace = nullptr;
   std::size_t workspace_size = 0;
@@ -41,11 +41,11 @@ struct Options {
   void* progress_data = nullptr;
   void* stream = nullptr;
   int* verdict = nullptr;
-  std::vector<int> devices;  ///< several that a factor lies on together; none: it has one place
+  std::vector<int> devices;  ///< GPUs that hold a factor together; empty: `device` is the only place
 
-  /// Returns the GPU whose memory `data` is in, or -1: the host's, where `device` says that all numbers are. When one
-  /// is found, work on it waits for `stream`. Throws bad_argument where it is another than `device`, or than that of
-  /// the numbers before.
+  /// Returns the GPU whose memory holds `data`, or -1 for the host's memory; if `device` is GPUCHOLMOD_HOST, all
+  /// numbers are in the host's memory. Makes work on the GPU that is found wait for `stream`. Throws bad_argument if
+  /// this GPU is not `device`, or not the GPU that earlier calls found.
   int gpu_of(const char* argument, const void* data) const {
     if (device == GPUCHOLMOD_HOST || !data) return -1;
     const int found = cuda::device_of(data);
@@ -56,7 +56,7 @@ struct Options {
     followed_ = found;
     return found;
   }
-  /// Returns what calls the progress function, if there is one, and throws Stopped.
+  /// Returns a function that calls the progress function, if there is one, and throws Stopped if that asks to stop.
   Poll poll() const {
     if (!progress) return unwatched;
     return [call = progress, data = progress_data](double done) {
@@ -65,15 +65,15 @@ struct Options {
   }
 
  private:
-  mutable int followed_ = -1;  ///< the GPU whose work waits for `stream` already
+  mutable int followed_ = -1;  ///< the GPU whose work already waits for `stream`; -1: none
 };
 
-/// The least size of options: that of the first header whose GPUCHOLMOD_ABI is 2. Fields that later headers add follow.
+/// The least size of options: the size in the first header whose GPUCHOLMOD_ABI is 2. Later headers append fields.
 constexpr std::size_t least_options = offsetof(gpucholmod_options, device_count) + sizeof(ptrdiff_t);
 static_assert(GPUCHOLMOD_ABI == 2, "another ABI has another least size");
 
-/// Returns the caller's options, fields that the header of the program does not have being as in
-/// GPUCHOLMOD_OPTIONS_INIT. Throws bad_argument unless the fields that the library does not know are all 0.
+/// Returns the caller's options; fields that the program's header lacks are as in GPUCHOLMOD_OPTIONS_INIT. Throws
+/// bad_argument unless the fields that the library does not know are all 0.
 inline gpucholmod_options known_of(const gpucholmod_options& given) {
   constexpr std::size_t known = sizeof(gpucholmod_options), most = 4096;
   require(given.size >= least_options && given.size <= most, "options->size", "must be sizeof(gpucholmod_options)");
@@ -85,7 +85,8 @@ inline gpucholmod_options known_of(const gpucholmod_options& given) {
   return all;
 }
 
-/// Returns the options of a call, `allowed` being those of namespace option that its function has. Throws bad_argument.
+/// Returns the options of a call to a function that has the options `allowed`, a sum of flags of namespace option.
+/// Throws bad_argument.
 inline Options options_of(const gpucholmod_options* asked, unsigned allowed) {
   Options options;
   if (!asked) return options;

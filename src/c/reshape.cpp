@@ -1,10 +1,11 @@
 #include "c/callers_factor.h"
 
-/// Rows and columns that come, go and move in a factor in the caller's memory.
+/// Functions that insert, delete and move rows and columns of a factor in the caller's memory.
 namespace gpucholmod::c {
 namespace {
 
-/// What the functions have in common. X: the columns that are to be inserted, for which R has room, or null.
+/// Checks the arguments that the three functions share, and changes the factor by f. Returns the code. X: the columns
+/// that are to be inserted, for which R has room; null if none are.
 template <class F>
 int change_in_memory(const gpucholmod_matrix& R, const gpucholmod_const_matrix* X, const gpucholmod_right_sides* sides,
                      const gpucholmod_options* options, gpucholmod_status* status, F&& f) {

@@ -10,20 +10,21 @@
 #include "c/right_sides.h"
 #include "modify/choice.h"
 
-/// Rows and columns of A that come, go and move, in a factor with memory of its own.
+/// Functions that insert, delete and move rows and columns of A, for a factor with memory of its own.
 namespace gpucholmod::c {
 
-/// What such a call is given besides.
+/// Describes the rest of a call that changes a factor: right-hand sides, options and copies.
 struct Reshaping {
   const gpucholmod_right_sides* sides;
   const Options& options;
-  /// Is called when the factor has changed, before the caller's right-hand sides change.
+  /// The function that is called after the factor has changed and before the caller's right-hand sides change.
   std::function<void()> then = [] {};
-  const TurnedRows* turned = nullptr;  ///< of the factor, where that is a copy of the caller's, if any
+  /// The turned rows of the factor, if the factor is a copy of the caller's and has such rows.
+  const TurnedRows* turned = nullptr;
 };
 
-/// Calls f(task), by which `coming` rows and columns are added to A, or `going` removed. Returns the failing pivot, or
-/// -1.
+/// Calls f(task), which adds `coming` rows and columns to A, or removes `going`, along with right-hand sides. Returns
+/// the failing pivot, or -1.
 template <class F>
 index_t reshape(const HeldFactor& R, index_t coming, index_t going, const Reshaping& given, F&& f) {
   const index_t n = R.order(), after = n + coming - going;
@@ -31,7 +32,7 @@ index_t reshape(const HeldFactor& R, index_t coming, index_t going, const Reshap
   const std::shared_ptr<OwnedRightHandSides> sides = copied(here.get(), n, coming, std::max(n, after));
   if (sides && given.turned) given.turned->turn(*sides);
   Request what = resolved(request_of(n, coming + going, R.precision(), given.options), Choice{});
-  what.removed = coming;  // of the sum of squares, as of a modification
+  what.removed = coming;  // rss shrinks by squares of `rest`, as for columns that a modification takes away
   if (sides) what.right = sides->view(what, sides->Y.data(), after);
   const index_t pivot = f(what);
   if (pivot >= 0) return pivot;
@@ -42,7 +43,7 @@ index_t reshape(const HeldFactor& R, index_t coming, index_t going, const Reshap
   return -1;
 }
 
-/// Does the same where nothing comes, goes or moves.
+/// Does what reshape() does if no row is inserted, deleted or moved. Returns -1.
 inline index_t keep_as_it_is(const HeldFactor& R, const Reshaping& given) {
   const SidesOnHost here(given.sides, false, given.options);
   const std::shared_ptr<OwnedRightHandSides> sides = copied(here.get(), R.order(), 0, R.order());
@@ -60,7 +61,8 @@ inline void require_new_columns(const gpucholmod_const_matrix& X, index_t n) {
   require(X.rows - X.cols == n, "X", "has another number of rows than the new factor");
 }
 
-/// Adds rows and columns, the first of which becomes number `at`; X: their columns of the new A.
+/// Inserts rows and columns, the first of which becomes number `at`. X: their columns of the new A. Returns the failing
+/// pivot, or -1.
 inline index_t insert(const Changing& what, index_t at, const gpucholmod_const_matrix& X, const Reshaping& given) {
   HeldFactor& R = what.R;
   const index_t n = R.order(), p = X.cols;
@@ -73,7 +75,7 @@ inline index_t insert(const Changing& what, index_t at, const gpucholmod_const_m
   });
 }
 
-/// Deletes rows and columns.
+/// Deletes `count` rows and columns, whose numbers `rows` are ascending. Returns -1.
 inline index_t remove(const Changing& what, const index_t* rows, index_t count, const Reshaping& given) {
   HeldFactor& R = what.R;
   require(count >= 0, "count", "must not be negative");
@@ -88,7 +90,7 @@ inline index_t remove(const Changing& what, const index_t* rows, index_t count, 
   });
 }
 
-/// Moves row and column `from` to be number `to`.
+/// Moves row and column `from` to number `to`. Returns -1.
 inline index_t shift(const Changing& what, index_t from, index_t to, const Reshaping& given) {
   HeldFactor& R = what.R;
   require(from >= 0 && from < R.order(), "from", "must be a row of the factor");

@@ -13,8 +13,8 @@ struct SideViews {
   MatrixView<const double> z, Y;
 };
 
-/// Returns views of right-hand sides, of which there are some, and reads none of their numbers. n: rows of z before the
-/// call; k: of Y, 0 if Y is not read; `most`: rows of z that there is room for. Throws bad_argument.
+/// Returns views of right-hand sides, and reads none of their numbers. n: rows of z before the call; k: rows of Y, 0 if
+/// Y is not read; `most`: rows that z has room for. Throws bad_argument.
 inline SideViews views_of(const gpucholmod_right_sides& given, index_t n, index_t k, index_t most) {
   const MatrixView<const double> z = view<double>("sides->z", given.z);
   require(z.rows == most, "sides->z",
@@ -25,19 +25,19 @@ inline SideViews views_of(const gpucholmod_right_sides& given, index_t n, index_
   return {z, Y};
 }
 
-/// Returns a copy of the right-hand sides of a call, or null if there is nothing to take along. n, k, `most`: as of
-/// views_of(). Throws bad_argument, and not_finite for z and Y.
+/// Returns a copy of the right-hand sides of a call, or null if no numbers change along with the factor. n, k, `most`:
+/// as for views_of(). Throws bad_argument, and not_finite for z and Y.
 inline std::shared_ptr<OwnedRightHandSides> copied(const gpucholmod_right_sides* given, index_t n, index_t k,
                                                    index_t most) {
   if (!given || given->z.cols == 0) return nullptr;
   const auto [z, Y] = views_of(*given, n, k, most);
   const index_t m = z.cols;
-  if (n == 0 && k == 0 && !given->rss) return nullptr;  // no numbers, of however many right-hand sides
+  if (n == 0 && k == 0 && !given->rss) return nullptr;  // z, Y and rss have no numbers, whatever m is
   for (index_t j = 0; j < m && given->rss; ++j) require(!(given->rss[j] < 0), "sides->rss", "must not be negative");
   return std::make_shared<OwnedRightHandSides>("sides->z", z.block(0, 0, n, m), "sides->Y", Y, given->rss);
 }
 
-/// Returns the request of a call.
+/// Returns a request with the sizes, precision and threads of a call.
 inline Request request_of(index_t n, index_t k, Precision precision, const Options& options) {
   Request request;
   request.n = n;
@@ -47,13 +47,13 @@ inline Request request_of(index_t n, index_t k, Precision precision, const Optio
   return request;
 }
 
-/// The modification of a call.
+/// Describes the modification that a call asks for.
 struct Modification {
   const double* weights;
   double scale;
   const gpucholmod_right_sides* sides;
 
-  /// Throws bad_argument. k: columns of V.
+  /// Throws bad_argument unless `scale` and the weights of the k columns of V can be used.
   void require_sound(index_t k) const {
     require(std::isfinite(scale) && scale > 0, "scale", "must be positive");
     require_weights("weights", weights, k);
@@ -68,7 +68,7 @@ struct Modification {
   }
 };
 
-/// Copies the right-hand sides of a call that has succeeded, if there are any, to the caller's memory.
+/// Copies the right-hand sides, if there are any, to the caller's memory. Is called when the call has succeeded.
 inline void put_back_sides(const OwnedRightHandSides* sides, const gpucholmod_right_sides* given) {
   if (!sides) return;
   const index_t rows = index_t(sides->z.size()) / sides->m;

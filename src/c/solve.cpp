@@ -12,20 +12,20 @@
 #include "cpu/substitute.h"
 #include "modify/condition.h"
 
-/// What can be computed from a factor in the caller's memory, and the factor itself.
+/// Functions that compute with a factor in the caller's memory, and the function that computes a factor.
 namespace gpucholmod::c {
 namespace {
 
 constexpr const char* is_singular = "the matrix is singular";
 
-/// Throws bad_diagonal unless entry j of the diagonal, whose sign does not count, can be divided by.
+/// Throws bad_diagonal unless entry j of the diagonal, regardless of its sign, can be divided by.
 template <class S>
 void require_divisor(S value, index_t j) {
   if (value == 0) throw singular(j, is_singular);
   if (!is_normal(std::abs(value))) throw too_small_to_compute(j, double(value));
 }
 
-/// Throws not_finite for the triangle that uplo names.
+/// Throws not_finite if the triangle of A that uplo names has a number that is not finite.
 template <class S>
 void require_finite(const char* argument, MatrixView<const S> A, Uplo uplo) {
   static const Instructions instructions = cpu::resolve(Instructions::automatic);
@@ -36,7 +36,8 @@ void require_finite(const char* argument, MatrixView<const S> A, Uplo uplo) {
   }
 }
 
-/// W (n x n), its upper triangle <- that of a symmetric matrix or factor, transposed if it is lower.
+/// Copies the triangle of A, a symmetric matrix or a factor, to the upper triangle of W (n x n). Transposes a lower
+/// triangle.
 template <class S>
 void load_upper(MatrixView<const S> A, Uplo uplo, MatrixView<double> W) {
   for (index_t j = 0; j < A.cols; ++j) {
@@ -45,12 +46,12 @@ void load_upper(MatrixView<const S> A, Uplo uplo, MatrixView<double> W) {
   }
 }
 
-/// A factor of the caller's that has been looked at. Rows of R, or columns of a lower factor, whose diagonal entry is
-/// negative are multiplied by -1 where that makes a difference.
+/// A factor of the caller's that has been checked. Rows of an upper factor, or columns of a lower factor, whose
+/// diagonal entry is negative are multiplied by -1 where that makes a difference.
 template <class S>
 class Factor {
  public:
-  /// Throws not_finite and bad_diagonal.
+  /// Checks R, and notes its negative diagonal entries. Throws not_finite and bad_diagonal.
   Factor(MatrixView<const S> R, Uplo uplo) : R_(R), uplo_(uplo) {
     require(R.rows == R.cols, "R", "must be square");
     require_blas("R", R);
@@ -68,7 +69,7 @@ class Factor {
     if (system != GPUCHOLMOD_R_TRANSPOSED) substitute(false, B);
     if (system == GPUCHOLMOD_R_TRANSPOSED) turn(B);
   }
-  /// out (n x n) <- A^-1, both triangles.
+  /// Computes A^-1, both triangles, in out (n x n).
   void invert(MatrixView<double> out) const {
     load_upper(R_, uplo_, out);
     blas::potri(out);
@@ -95,8 +96,8 @@ class Factor {
   std::vector<index_t> negative_;
 };
 
-/// Calls f(numbers), which writes a matrix of doubles: `to` itself, or one that is copied to it. fill: it begins with
-/// the numbers of `to`. Throws overflow.
+/// Calls f(numbers), which writes a matrix of doubles: `to` itself, or a matrix that is then copied to `to`. If `fill`
+/// is true, the matrix first holds the numbers of `to`. Throws overflow.
 template <class S, class F>
 void with_doubles(MatrixView<S> to, bool fill, F&& f) {
   if constexpr (sizeof(S) == sizeof(double)) {
@@ -109,7 +110,7 @@ void with_doubles(MatrixView<S> to, bool fill, F&& f) {
   }
 }
 
-/// A <- its factor. Returns the failing pivot, or -1.
+/// Replaces A by its factor. Returns the failing pivot, or -1.
 template <class S>
 index_t factorise(MatrixView<S> A, Uplo uplo) {
   require(A.rows == A.cols, "A", "must be square");
@@ -124,7 +125,7 @@ index_t factorise(MatrixView<S> A, Uplo uplo) {
   return -1;
 }
 
-/// Returns log det A by the diagonal alone. Throws not_finite.
+/// Returns log det A, computed from the diagonal of R alone. Throws not_finite.
 template <class S>
 double log_determinant(MatrixView<const S> R) {
   require(R.rows == R.cols, "R", "must be square");
@@ -136,7 +137,7 @@ double log_determinant(MatrixView<const S> R) {
   return 2 * sum;
 }
 
-/// Returns the code for f(R, options), R being a view of the factor of a call whose only option is its triangle.
+/// Calls f(view of R, options) for a function whose only option is the triangle. Returns the code.
 template <class M, class F>
 int with_factor(const char* argument, const M& R, const gpucholmod_options* options, gpucholmod_status* status, F&& f) {
   return guarded(status, [&] {

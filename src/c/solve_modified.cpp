@@ -9,14 +9,14 @@
 #include "c/hold.h"
 #include "c/right_sides.h"
 
-/// Solutions with many modifications of one matrix.
+/// Functions that solve with many modifications of one matrix.
 namespace gpucholmod::c {
 namespace {
 
-/// What a call is given, in the core's terms, and its results until it has succeeded.
+/// Holds the arguments of a call in the core's terms, and the results until the call has succeeded.
 class Modifications {
  public:
-  /// n: order of the factor. Throws bad_argument.
+  /// Checks and copies the arguments. n: order of the factor. Throws bad_argument.
   Modifications(const gpucholmod_modifications* given, index_t n, Precision precision, const Options& options)
       : given_(require_given(given)), n_(n), count_(given->count) {
     require_counts();
@@ -40,7 +40,7 @@ class Modifications {
 
   const ModifiedSystems& systems() const { return systems_; }
 
-  /// Copies results to the caller's memory. Returns the first modification that is not positive definite, or -1.
+  /// Copies results to the caller's memory. Returns the number of the first A_j that is not positive definite, or -1.
   index_t put_back(const ModifiedOutcome& outcome) {
     mark_failed(systems_, n_, outcome.pivot, std::numeric_limits<double>::quiet_NaN());
     if (systems_.solution) put_numbers(solution_, view<double>("what->solution", given_.solution));
@@ -69,7 +69,7 @@ class Modifications {
     require(can_exist(given_.m, count_, sizeof(double)), "what->m", "is larger than there can be right-hand sides");
   }
   bool wants_solution() const { return given_.solution.rows != 0 && given_.solution.cols != 0; }
-  /// Looks at the sizes of b and the solution, and at no number.
+  /// Throws bad_argument unless b and the solution have the right sizes. Reads no number.
   void require_right_sides() const {
     const index_t m = given_.m;
     if (m > 0) {
@@ -112,8 +112,8 @@ class Modifications {
   std::vector<double> V_, b_, solution_, quadratic_, logdet_;
 };
 
-/// Returns the code for solving with what is given, and tells the member that fails. factor(options) returns the
-/// factor.
+/// Solves with the modifications of the factor that factor(options) returns. Returns the code, and stores the number of
+/// the first member that fails in *status.
 template <class F>
 int solve_modified(const gpucholmod_modifications* what, unsigned allowed, const gpucholmod_options* options,
                    gpucholmod_status* status, F&& factor) {
@@ -132,7 +132,7 @@ int solve_modified(const gpucholmod_modifications* what, unsigned allowed, const
   return code;
 }
 
-/// Returns a factor of the caller's where it is, if it can be used there, or a copy.
+/// Refers to a factor of the caller's in its place, if the factor can be used there; otherwise copies the factor.
 template <class S>
 std::unique_ptr<HeldFactor> borrowed(MatrixView<const S> R, const Options& options) {
   require(R.rows == R.cols, "R", "must be square");

@@ -14,25 +14,27 @@
 #include "cpu/in_memory.h"
 #include "modify/modify.h"
 
-/// Modifications of a factor in the caller's memory.
+/// Functions that modify a factor in the caller's memory.
 namespace gpucholmod::c {
 namespace {
 
-/// Up to this order a factor that columns are taken away from is copied beforehand, and put back where that cannot be
-/// done. Above, a run that writes nothing finds out, as the memory of a copy takes the system longer.
+/// The largest order of a factor that is copied before columns are taken away from it, and restored if the downdate
+/// fails. For larger factors a dry run finds out first, because the system would need longer to provide memory for a
+/// copy.
 constexpr index_t beside = 1024;
 
-/// The options of both functions.
+/// The options that gpucholmod_update() and gpucholmod_update_into() share.
 constexpr unsigned changes_callers_factor = in_callers_memory | option::trusted | option::workspace;
 
-/// Returns the words that a modification works in, of which there may be SIZE_MAX at most.
+/// Returns the number of words of memory that a modification needs, at most SIZE_MAX.
 std::size_t words(index_t n, index_t k) {
   const std::size_t kept = n <= beside ? std::size_t(n) * std::size_t(n + 1) / 2 : 0;
   if (n > 0 && std::size_t(k) > (SIZE_MAX - kept) / std::size_t(n)) return SIZE_MAX;
   return std::size_t(n) * std::size_t(k) + kept;
 }
 
-/// The caller's memory, if it is enough.
+/// The memory that a modification works in: the caller's workspace, or, if there is none, memory of its own. The
+/// constructor throws bad_argument if the caller's workspace is too small.
 template <class S>
 class Workspace {
  public:
@@ -54,7 +56,7 @@ class Workspace {
   S* data_;
 };
 
-/// What a caller has asked for: that R become the factor of scale A + V diag(weights) V'.
+/// Describes the modification that a caller asks for: R becomes the factor of scale A + V diag(weights) V'.
 template <class S>
 struct Call {
   const Options& options;
@@ -63,21 +65,22 @@ struct Call {
   const Modification& what;
 
   double weight(index_t q) const { return what.weights ? what.weights[q] : 1; }
-  /// Throws bad_argument.
+  /// Throws bad_argument unless R is square and V has as many rows as R.
   void require_shapes() const {
     require(R.rows == R.cols, "R", "must be square");
     require(V.rows == R.rows, "V", "has another number of rows than R");
   }
 };
 
-/// Numbers that need no scaling and no right-hand sides. Nothing where there are others, or what is given cannot be
-/// used. Throws HalfModified.
+/// Modifies R, without right-hand sides, by columns that are copied to `memory`. Returns the failing pivot, or -1.
+/// Returns nothing, and leaves R as it is, if numbers need scaling or the arguments cannot be used. Throws
+/// HalfModified.
 template <class S>
 std::optional<index_t> directly(const Call<S>& call, S* memory) {
   const index_t n = call.R.cols;
   const double root = call.what.scale == 1 ? 1 : std::sqrt(call.what.scale);
   index_t k = 0, removed = 0;
-  bool finite = true;  // columns of weight 0, which are not among those in `memory`
+  bool finite = true;  // whether columns of weight 0, which are not copied to `memory`, are finite
   each_signed_column(call.V.cols, [&](index_t q) { return call.weight(q); }, [&](index_t q, double w) {
     const S* const from = call.V.col(q);
     if (w == 0) {
@@ -106,7 +109,7 @@ std::optional<index_t> directly(const Call<S>& call, S* memory) {
   }
 }
 
-/// Everything else.
+/// Modifies R in all cases that directly() does not handle. Returns the failing pivot, or -1.
 template <class S>
 index_t by_request(const Call<S>& call, const std::shared_ptr<OwnedRightHandSides>& sides) {
   const index_t n = call.R.cols;
@@ -137,8 +140,8 @@ index_t update(const Call<S>& call) {
   return by_request(call, along);
 }
 
-/// Returns f(factor, columns of V, task) of a modification of an upper factor in the memory of a GPU into `out`, which
-/// may be R. Throws bad_argument.
+/// Returns f(factor, columns of V, task) for a modification of an upper factor in the memory of a GPU. The result is
+/// written to `out`, which may be R. Throws bad_argument.
 template <class S, class F>
 auto with_task(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V, F&& f) {
   const index_t n = call.R.cols, k = V.cols;
@@ -158,7 +161,7 @@ bool has_sides(const Call<S>& call) {
   return call.what.sides && call.what.sides->z.cols > 0;
 }
 
-/// Queues a modification into `out`: see gpucholmod_update_into(). Throws bad_argument.
+/// Queues a modification that writes its result to `out`: see gpucholmod_update_into(). Throws bad_argument.
 template <class S>
 void queue_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
   const Options& options = call.options;
@@ -183,8 +186,9 @@ void queue_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const
           "at least one column; no right-hand sides, no progress function");
 }
 
-/// Modifies a factor in the memory of a GPU where it is, into `out`, which may be R: see cuda::modify_where_it_is().
-/// Returns nothing where that cannot be.
+/// Modifies a factor in the memory of a GPU without copying it first; the result is written to `out`, which may be R:
+/// see cuda::modify_where_it_is(). Returns the failing pivot, or -1; returns nothing if such a modification is not
+/// possible.
 template <class S>
 std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
   if (call.options.uplo == Uplo::lower || call.options.progress || has_sides(call)) return {};
@@ -200,7 +204,8 @@ std::optional<index_t> on_gpu(const Call<S>& call, MatrixView<S> out, const gpuc
   }
 }
 
-/// Replaces `out`, which may be R, by the modified factor; both are in the memory of a GPU.
+/// Replaces `out`, which may be R, by the modified factor; both are in the memory of a GPU. Returns the failing pivot,
+/// or -1.
 template <class S>
 index_t update_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_const_matrix& V) {
   call.require_shapes();
@@ -213,7 +218,8 @@ index_t update_on_gpu(const Call<S>& call, MatrixView<S> out, const gpucholmod_c
   });
 }
 
-/// out <- the modified factor of R, which is read alone unless it is the same matrix.
+/// Computes the modified factor of R in `out`. Only reads R, unless `out` is the same matrix. Returns the failing
+/// pivot, or -1.
 index_t update(const gpucholmod_matrix& R, const gpucholmod_matrix& out, const gpucholmod_const_matrix& V,
                const Modification& what, const Options& chosen) {
   return with_type("R", R.type, [&](auto s) {

@@ -8,8 +8,8 @@
 
 namespace gpucholmod::c {
 
-/// Replaces a factor with memory of its own by that of a modification. Returns the failing pivot, or -1. Throws
-/// bad_argument and what modify() does.
+/// Replaces a factor with memory of its own by the modified factor. Returns the failing pivot, or -1. Throws
+/// bad_argument and what modify() throws.
 inline index_t update(const Changing& changing, const gpucholmod_const_matrix& V, const Modification& what,
                       const Reshaping& given) {
   HeldFactor& R = changing.R;

@@ -7,53 +7,54 @@
 
 namespace gpucholmod::cpu {
 
-/// f(), whose errors are those of a member.
+/// Calls f(), and adds the number of the member to an error that f throws.
 void for_member(index_t member, const std::function<void()>& f);
 
-/// Columns of a member's V in the order in which they are taken, added ones first, and what each is multiplied by.
+/// The order in which the columns of a member's V are taken, added columns first, and the multiple of each column.
 struct ColumnOrder {
   index_t added = 0;
-  /// What remains at least of an entry of the diagonal when columns are taken away in a group: GroupPass::least_left.
+  /// The least share of an entry of the diagonal that remains when columns are taken away in a group:
+  /// GroupPass::least_left.
   double share = 1;
   std::vector<index_t> column;
   std::vector<double> by;
 
   void find(const BatchTask& task, index_t member);
-  /// Those columns of V (n rows), so multiplied.
+  /// Returns the columns of V (n rows) in this order, each multiplied by its multiple.
   std::vector<double> taken(const double* V, index_t n) const;
 };
 
-/// The largest magnitude in V (n x k) with weights, divided by the root of the scale; it may be `most`. Throws
-/// not_finite and overflow.
+/// Returns the largest magnitude in V (n x k) with weights, divided by the root of the scale. Throws not_finite, and
+/// overflow if a magnitude is above `most`.
 double largest_weighted(const double* V, index_t n, const ColumnOrder& order, double most);
 
-/// Right-hand sides of a member that is modified by itself.
+/// Holds the right-hand sides of a member that is modified by itself.
 struct SidesAlone {
   index_t m = 0;
-  std::vector<double> z;  ///< n x m; becomes z~
-  std::vector<double> Y;  ///< m x k; becomes `rest`
+  std::vector<double> z;  ///< z, n x m, and then z~
+  std::vector<double> Y;  ///< Y, m x k, and then `rest`
 
-  /// Makes task.right refer to these.
+  /// Makes task.right refer to these right-hand sides.
   void put_into(Task& task);
-  /// Takes over the results of `work` on that task, which has succeeded.
+  /// Takes over the results of `task`, which has succeeded with `work`.
   void settle(const Task& task, const Work& work);
 
  private:
   std::vector<double> rest_;
 };
 
-/// A member by itself: R (n x n, upper), and `sides`, are modified as `task` says, but for its threads and task.right.
-/// Returns the failing pivot, R being as it was then, or -1.
+/// Modifies a member by itself: R (n x n, upper) and `sides`, as `task` says, except for its threads and task.right.
+/// Returns the failing pivot, and leaves R as it was then, or -1.
 index_t modify_alone(std::vector<double>& R, const std::vector<double>& V, Task task, SidesAlone* sides = nullptr);
 
-/// Returns the task of a member of order n that is modified by itself, with columns in that order.
+/// Returns the task of a member of order n that is modified by itself, with its columns in `order`.
 Task task_alone(const BatchTask& task, const ColumnOrder& order, index_t n, index_t member, Precision precision);
 
-/// Returns right-hand sides of a member as modify_alone() takes them, their Y in that order.
+/// Returns right-hand sides of a member as modify_alone() takes them, with the columns of their Y in `order`.
 SidesAlone sides_alone(const MemberSides& given, const ColumnOrder& order, index_t n, index_t m);
-/// Writes what a modification makes of right-hand sides where R has no rows, or nothing is to be changed.
+/// Writes the results of a modification for right-hand sides if R has no rows, or if R does not change.
 void pass_through(const BatchTask& task, index_t n, index_t member);
-/// Puts results into the caller's arrays.
+/// Copies results to the caller's arrays.
 void put_sides(const SidesAlone& made, const MemberSides& to);
 
 }  // namespace gpucholmod::cpu

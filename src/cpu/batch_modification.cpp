@@ -58,7 +58,7 @@ double BatchModification<T>::least_of(index_t member, const T* R) const {
   return least;
 }
 
-/// Whether right-hand sides are so large that sums of them in T may be too large.
+/// Returns whether right-hand sides are so large that sums of them in T may overflow.
 template <class T>
 bool BatchModification<T>::are_far(const ColumnOrder& order, index_t member) const {
   if (task_.sides.m == 0) return false;
@@ -72,7 +72,7 @@ bool BatchModification<T>::are_far(const ColumnOrder& order, index_t member) con
   return !(largest <= most);
 }
 
-/// V for a pass, of members that are grouped; zeros for all others.
+/// Lays out V of grouped members for a pass, with zeros for all other members.
 template <class T>
 GroupPass<T> BatchModification<T>::lay_out(index_t g, index_t first, Aim aim, T* work) {
   const index_t k = pass_width(first), sides = aim == Aim::result ? task_.sides.m : 0;
@@ -172,7 +172,8 @@ typename BatchModification<T>::Rest BatchModification<T>::take_out(GroupPass<T>&
   return rest;
 }
 
-/// All passes, where R is to stay: members that leave one of them have to be done apart. Returns their lanes.
+/// Runs all passes without changing R. Returns the lanes of the members that leave a pass: these members have to be
+/// modified apart.
 template <class T>
 std::vector<index_t> BatchModification<T>::run_passes(index_t g, const T* R, T* out, Aim aim, T* work) {
   std::vector<index_t> left;
@@ -206,7 +207,8 @@ void BatchModification<T>::test(index_t g, const T* R, T* work) {
     modify_apart(g * lanes + lane, R);
 }
 
-/// What leaves a pass here is an update: the rest of it is done at once, and cannot fail.
+/// Runs all passes in place. A member that leaves a pass here is being updated, so its rest is done at once, and cannot
+/// fail.
 template <class T>
 void BatchModification<T>::modify_in_place(index_t g, T* R, T* work) {
   for (index_t first = 0; any_grouped(g) && (first == 0 || first < task_.k); first += pass_width(first)) {
@@ -236,7 +238,7 @@ void BatchModification<T>::finish(index_t g, index_t first, Rest& rest, const Gr
   put_member(trailing, pass.out, n_, rest.lane, row);
   for (index_t s = 0; s < m; ++s) {
     for (index_t i = 0; i < rows; ++i) z(i, s) = T(rest.sides.z[i + s * rows]);
-    for (index_t q = 0; q < pass.k; ++q)  // `unit` is 1
+    for (index_t q = 0; q < pass.k; ++q)  // W is Y, as `unit` is 1
       pass.W[((n_ + s) * pass.k + q) * lanes + rest.lane] = T(rest.sides.Y[s + q * m]);
   }
 }
@@ -267,7 +269,7 @@ void BatchModification<T>::modify_apart(index_t member, const T* R) {
   apart_[member] = std::move(made);
 }
 
-/// What is not done with the group, into `out`.
+/// Copies the members that are not modified with the group to `out`.
 template <class T>
 void BatchModification<T>::put(index_t g, const T* R, T* out) {
   const auto first = fate_.begin() + g * lanes, last = fate_.begin() + std::min(b_, (g + 1) * lanes);

@@ -15,13 +15,13 @@
 #include "cpu/batch_columns.h"
 #include "cpu/group_layout.h"
 
-// What is done once in a call, or for few members, is compiled for size.
+// Functions that run once in a call, or for few members, are compiled for size.
 #define SELDOM __attribute__((cold, noinline))
 
 namespace gpucholmod::cpu {
 
-/// Memory that threads take in turn: as many pieces as there are threads. Best for many groups at once: pieces change
-/// caches with their thread.
+/// Lends pieces of memory to threads, as many pieces as there are threads. A lease is best kept for many groups: a
+/// piece moves to the cache of the thread that takes it.
 template <class T>
 class WorkMemory {
  public:
@@ -39,7 +39,7 @@ class WorkMemory {
       const std::lock_guard<std::mutex> lock(from_.mutex_);
       try {
         from_.free_.push_back(std::move(memory_));
-      } catch (const std::bad_alloc&) {  // then it is given back
+      } catch (const std::bad_alloc&) {  // then the piece is freed
       }
     }
     T* data() {
@@ -57,92 +57,91 @@ class WorkMemory {
   std::vector<std::vector<T>> free_;
 };
 
-/// What becomes of a member.
+/// The fate of a member.
 enum class Fate : char {
-  grouped,  ///< it is modified with its group
-  apart,    ///< by itself: its new factor is kept here until it is put in its place
-  failed    ///< it stays as it is
+  grouped,  ///< member that is modified with its group
+  apart,    ///< member modified by itself, whose new factor is kept in `apart_` until it is copied to its group
+  failed    ///< member that stays as it is
 };
 
-/// One modification of a batch. T is what is computed in. The groups are somebody else's.
+/// Runs one modification of a batch, computed in T. The groups belong to the caller.
 template <class T>
 class BatchModification : NotCopied {
  public:
   using Columns = std::function<const double*(index_t member)>;
   using Sides = std::function<MemberSides(index_t member)>;
 
-  /// `task`, and what `V` and `sides` tell, have to outlive this; `sides` is asked where task.sides.m > 0. pivots (b)
-  /// <- -1.
+  /// Takes `task` and the functions that return V and the right-hand sides of a member, `sides` called only if
+  /// task.sides.m > 0. `task` and the returned arrays have to outlive this object. pivots (b) <- -1.
   SELDOM BatchModification(index_t n, index_t b, const BatchTask& task, Columns V, Sides sides,
                            std::vector<index_t>& pivots);
 
-  /// Looks at V of group g, and modifies apart the members whose numbers come near the ends of the range, or all of
-  /// them where V is wide. ranges (b): of each factor. R: the group. Before anything else is done with it. Throws
+  /// Checks V of group g, and modifies apart the members whose numbers come near the ends of the range, or all members
+  /// if V is wide. ranges (b): the bounds of each factor. R: the group. Must be called first for each group. Throws
   /// not_finite, overflow and bad_diagonal.
   void prepare(index_t g, const std::vector<Range>& ranges, const T* R);
 
   index_t groups() const { return (b_ + lanes - 1) / lanes; }
   int threads() const { return threads_; }
-  /// Whether anything may be found not positive definite.
+  /// Returns whether columns are taken away, so that a result may not be positive definite.
   bool removes() const { return removes_; }
   bool failed(index_t member) const { return fate_[member] == Fate::failed; }
   bool any_failed() const {
     return std::any_of(fate_.begin(), fate_.end(), [](Fate fate) { return fate == Fate::failed; });
   }
 
-  /// Memory to work in, for several groups one after the other.
+  /// Returns work memory for several groups, one after the other.
   typename WorkMemory<T>::Lease work_memory() { return {memory_, pass_words() + (removes_ ? tested_words() : 0)}; }
-  /// Group g, from R to `out`, which is not R: what becomes of each member, or that it fails, where nothing of the
-  /// member is written.
+  /// Modifies group g from R to `out`, which is not R. A member that fails is copied to `out` as it is in R.
   void modify(index_t g, const T* R, T* out, T* work);
-  /// Finds out what would become of it.
+  /// Tests group g without changing R (a dry run): finds the members that fail or are modified apart.
   void test(index_t g, const T* R, T* work);
-  /// In place; where anything is taken away, after test().
+  /// Modifies group g in place; if columns are taken away, after test().
   void modify_in_place(index_t g, T* R, T* work);
 
-  /// Of the new factors.
+  /// Returns the bounds of the new factors.
   const std::vector<Range>& ranges() const { return ranges_; }
 
  private:
   static constexpr index_t lanes = group_size<T>;
   static constexpr Precision precision = precision_of<T>;
-  /// What is left of a pass for a member that has left it.
+  /// The rest of a pass for a member that has left the pass.
   struct Rest {
     index_t lane, row;
-    std::vector<double> V;  ///< n - row x columns of the pass
-    SidesAlone sides;       ///< of rows from `row` on
+    std::vector<double> V;  ///< rest of V, n - row x columns of the pass
+    SidesAlone sides;       ///< right-hand sides of rows from `row` on
   };
 
   index_t pass_width(index_t first) const {
     const index_t left = task_.k - first;
     return left > 4 && kernels_.columns == 8 ? 8 : left > 2 ? 4 : std::max<index_t>(left, 1);
   }
-  /// Tells why a group is run through: to modify it, or to find out whether that is possible.
+  /// The aim of the passes over a group: its modification, or a dry run.
   enum class Aim { result, verdict };
 
   GroupPass<T> lay_out(index_t g, index_t first, Aim aim, T* work);
-  /// Takes z and Y of grouped members along with `pass`, which is the first for first = 0.
+  /// Adds z and Y of grouped members to `pass`, which begins with column `first` of V; z only to the first pass.
   SELDOM void lay_out_sides(index_t g, index_t first, GroupPass<T>& pass, T* z);
-  /// One pass; the members that leave it under way, with what is left to be done of it.
+  /// Runs one pass. Returns the members that leave the pass, with the rest of the pass for each.
   std::vector<Rest> run(GroupPass<T>& pass);
   SELDOM Rest take_out(GroupPass<T>& pass, index_t row, index_t lane) const;
   std::vector<index_t> run_passes(index_t g, const T* R, T* out, Aim aim, T* work);
   SELDOM void finish(index_t g, index_t first, Rest& rest, const GroupPass<T>& pass);
-  /// Puts what a pass has left of Y, and, after the last, z, into the caller's arrays.
+  /// Copies what a pass has left of Y, and after the last pass z, to the caller's arrays.
   SELDOM void put_sides_of_group(index_t g, index_t first, const GroupPass<T>& pass) const;
-  /// Finds the new factor of a member of group R by itself, or that it fails.
+  /// Computes the new factor of a member of group R by itself, or finds that the member fails.
   SELDOM void modify_apart(index_t member, const T* R);
-  /// The smallest entry of the diagonal of a member of group R.
+  /// Returns the smallest entry of the diagonal of a member of group R.
   SELDOM double least_of(index_t member, const T* R) const;
   SELDOM void put_apart(index_t g, const T* R, T* out);
-  /// Is true if a member of group g is modified with its group.
+  /// Returns whether a member of group g is modified with its group.
   bool any_grouped(index_t g) const {
     return std::any_of(fate_.begin() + g * lanes, fate_.begin() + std::min(b_, (g + 1) * lanes),
                        [](Fate fate) { return fate == Fate::grouped; });
   }
   void put(index_t g, const T* R, T* out);
   bool are_far(const ColumnOrder& order, index_t member) const;
-  /// f(lane, member) for the members of a group that are modified with it.
+  /// Calls f(lane, member) for the members of group g that are modified with the group.
   template <class F>
   void for_grouped(index_t g, F&& f) const {
     for (index_t m = g * lanes; m < std::min(b_, (g + 1) * lanes); ++m)
@@ -156,7 +155,7 @@ class BatchModification : NotCopied {
   index_t columns_words() const { return (n_ + task_.sides.m + 3) * kernels_.columns * lanes; }
   index_t pass_words() const { return columns_words() + n_ * task_.sides.m * lanes; }
   bool one_pass() const { return pass_width(0) >= task_.k; }
-  /// What test() makes and drops.
+  /// Returns the size of the result that test() makes and drops.
   index_t tested_words() const { return one_pass() ? GroupPass<T>::discarded * lanes : group_words<T>(n_); }
 
   index_t n_, b_;

@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 
-// BLAS and LAPACK, as every R is linked with; the lengths of the character arguments come last.
+// BLAS and LAPACK, with which every R is linked; the last arguments are the lengths of the character arguments.
 extern "C" {
 void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha,
             const double* A, const int* lda, const double* B, const int* ldb, const double* beta, double* C,
@@ -29,8 +29,8 @@ void dgeqrf_(const int* m, const int* n, double* A, const int* lda, double* tau,
              int* info);
 }
 
-/// BLAS and LAPACK on views, with triangles that are upper unless `uplo` says otherwise. Nothing is called where there
-/// is nothing to do.
+/// BLAS and LAPACK on views, with triangles that are upper unless `uplo` says otherwise. No routine is called if there
+/// is nothing to compute.
 namespace gpucholmod::blas {
 
 enum class Op : char { none = 'N', transpose = 'T' };
@@ -42,7 +42,7 @@ struct Sizes {
   explicit Sizes(MatrixView<T> A) : rows(int(A.rows)), cols(int(A.cols)), ld(int(std::max<index_t>(A.ld, 1))) {}
 };
 
-/// C <- beta C + alpha op(A) op(B).
+/// Computes C <- beta C + alpha op(A) op(B).
 inline void gemm(double alpha, Op op_A, MatrixView<const double> A, Op op_B, MatrixView<const double> B, double beta,
                  MatrixView<double> C) {
   const Sizes a(A), b(B), c(C);
@@ -52,7 +52,7 @@ inline void gemm(double alpha, Op op_A, MatrixView<const double> A, Op op_B, Mat
   dgemm_(&transa, &transb, &c.rows, &c.cols, &inner, &alpha, A.data, &a.ld, B.data, &b.ld, &beta, C.data, &c.ld, 1, 1);
 }
 
-/// The upper triangle of C <- beta C + alpha AA', or, where op is transpose, alpha A'A.
+/// Computes the upper triangle of C <- beta C + alpha AA', or, if op is transpose, of C <- beta C + alpha A'A.
 inline void syrk(double alpha, Op op, MatrixView<const double> A, double beta, MatrixView<double> C) {
   const Sizes a(A), c(C);
   const int inner = op == Op::none ? a.cols : a.rows;
@@ -61,7 +61,7 @@ inline void syrk(double alpha, Op op, MatrixView<const double> A, double beta, M
   dsyrk_("U", &trans, &c.cols, &inner, &alpha, A.data, &a.ld, &beta, C.data, &c.ld, 1, 1);
 }
 
-/// B <- op(U) B.
+/// Computes B <- op(U) B.
 inline void trmm_left(Op op, MatrixView<const double> U, MatrixView<double> B) {
   const Sizes u(U), b(B);
   const double one = 1;
@@ -70,7 +70,7 @@ inline void trmm_left(Op op, MatrixView<const double> U, MatrixView<double> B) {
   dtrmm_("L", "U", &trans, "N", &b.rows, &b.cols, &one, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
 }
 
-/// B <- op(U)^-1 B.
+/// Computes B <- op(U)^-1 B.
 inline void trsm_left(Op op, MatrixView<const double> U, MatrixView<double> B, Uplo uplo = Uplo::upper) {
   const Sizes u(U), b(B);
   const double one = 1;
@@ -79,14 +79,14 @@ inline void trsm_left(Op op, MatrixView<const double> U, MatrixView<double> B, U
   dtrsm_("L", &triangle, &trans, "N", &b.rows, &b.cols, &one, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
 }
 
-/// B <- alpha B U^-1.
+/// Computes B <- alpha B U^-1.
 inline void trsm_right(double alpha, MatrixView<const double> U, MatrixView<double> B) {
   const Sizes u(U), b(B);
   if (b.rows == 0 || b.cols == 0) return;
   dtrsm_("R", "U", "N", "N", &b.rows, &b.cols, &alpha, U.data, &u.ld, B.data, &b.ld, 1, 1, 1, 1);
 }
 
-/// x <- op(U)^-1 x.
+/// Computes x <- op(U)^-1 x.
 inline void trsv(Op op, MatrixView<const double> U, double* x, Uplo uplo = Uplo::upper) {
   const Sizes u(U);
   const int stride = 1;
@@ -94,7 +94,7 @@ inline void trsv(Op op, MatrixView<const double> U, double* x, Uplo uplo = Uplo:
   if (u.cols > 0) dtrsv_(&triangle, &trans, "N", &u.cols, U.data, &u.ld, x, &stride, 1, 1, 1);
 }
 
-/// A (its triangle) <- U with U'U = A, or L with LL' = A. Returns the first pivot that is not positive, or -1.
+/// Computes, in A's triangle, U with U'U = A, or L with LL' = A. Returns the first pivot that is not positive, or -1.
 inline index_t potrf(MatrixView<double> A, Uplo uplo = Uplo::upper) {
   const Sizes a(A);
   const char triangle = uplo == Uplo::upper ? 'U' : 'L';
@@ -103,21 +103,21 @@ inline index_t potrf(MatrixView<double> A, Uplo uplo = Uplo::upper) {
   return info - 1;
 }
 
-/// U <- the upper triangle of (U'U)^-1.
+/// Computes U <- the upper triangle of (U'U)^-1.
 inline void potri(MatrixView<double> U) {
   const Sizes u(U);
   int info = 0;
   if (u.cols > 0) dpotri_("U", &u.cols, U.data, &u.ld, &info, 1);
 }
 
-/// U <- U^-1.
+/// Computes U <- U^-1.
 inline void trtri(MatrixView<double> U) {
   const Sizes u(U);
   int info = 0;
   if (u.cols > 0) dtrtri_("U", "N", &u.cols, U.data, &u.ld, &info, 1, 1);
 }
 
-/// The upper triangle of A <- R of A = QR; below it is what Q is made of.
+/// Computes A = QR: the upper triangle of A <- R; the entries below the triangle become the reflectors of Q.
 inline void geqrf(MatrixView<double> A) {
   const Sizes a(A);
   if (a.rows == 0 || a.cols == 0) return;

@@ -14,8 +14,8 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// Columns of a strip. Where R lies by rows, wide ones: fewer pieces of rows to fetch; but several for each thread,
-/// where k is so large that the arithmetic counts.
+/// Returns the number of columns of a strip. If R is stored by rows, strips are wide, so that fewer pieces of rows are
+/// fetched; but each thread gets several strips if k is so large that the arithmetic counts.
 template <class T>
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
   if (uplo == Uplo::upper) return k <= 16 && sizeof(T) == 8 ? tuning::blocked_narrow : tuning::blocked_strip;
@@ -25,19 +25,19 @@ index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t st
                              threads == 1 ? 4 * tuning::blocked_strip : tuning::blocked_lower);
 }
 
-/// Bytes after which addresses want the same place in the first-level cache.
+/// The distance of addresses, in bytes, that map to the same set of the first-level cache.
 constexpr std::uintptr_t page = 4096;
 
-/// Numbers that a strip's part of V needs beside its own, so that it can be where columns_apart() wants it.
+/// Returns how many numbers a strip's part of V needs beyond its own, so that columns_apart() can place it.
 template <class T>
 index_t spare(index_t n, Uplo uplo) {
   return uplo == Uplo::lower && n >= 256 ? index_t(page / sizeof(T)) : 0;
 }
 
-/// Returns where in `memory` a strip's part of V lies a quarter of a page from R, its part of a lower factor: if rows
-/// of R are a multiple of a page apart, the tail kernel's lines of all of them fill the few places that they want, and
-/// V's would push them out; half a page from R there may be the result. `on_lines`: vectors of R are made to begin with
-/// a cache line, and V's begin with one as well.
+/// Returns the address in `memory` for a strip's part of V, a quarter of a page (modulo pages) from R, the strip's part
+/// of a lower factor. If rows of R are a multiple of a page apart, the tail kernel's lines of all these rows fill one
+/// set of the cache, and lines of V in this set would evict them; the result may be half a page from R. `on_lines`: the
+/// kernels make vectors of R begin with a cache line, and vectors of V then begin with a cache line as well.
 template <class T>
 T* columns_apart(T* memory, const T* R, bool on_lines) {
   const auto address = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p); };
@@ -47,8 +47,8 @@ T* columns_apart(T* memory, const T* R, bool on_lines) {
 
 }  // namespace
 
-/// Two threads fetch numbers from each other's caches for about as long as they save. So the least work that is shared
-/// is shared by six threads, if there are as many, and strips for them.
+// Two threads fetch numbers from each other's caches for about as long as they save. So the least work that is shared
+// at all is shared by six threads, if there are six threads and six strips.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
   const double work = double(n) * double(n) * double(k + 1);
   if (work < (uplo == Uplo::upper ? tuning::threads_pay_upper : tuning::threads_pay_lower)) return 1;
@@ -57,19 +57,19 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
   return int(std::clamp(best, 1.0, double(std::max(most, 1))));
 }
 
-/// What the threads of one call share.
+/// Holds the state that the threads of one call of advance() share.
 template <class T>
 struct BlockedSweep<T>::Walk {
   MatrixView<const T> R;
   MatrixView<T> out;
   bool clear;
-  index_t origin, end;                ///< columns of this call, from and to
-  std::atomic<index_t> strip{0};      ///< the next to take
-  std::atomic<index_t> rows;          ///< whose transforms are known
+  index_t origin, end;                ///< first column of R and `out`, and end of the columns of this call
+  std::atomic<index_t> strip{0};      ///< next strip to take
+  std::atomic<index_t> rows;          ///< number of rows whose transforms are known
   std::atomic<index_t> failing{-1};
   std::atomic<bool> stop{false};
 
-  /// The first pivot that fails is the one that counts.
+  /// Records a failing pivot; of several, the first row's counts.
   void fail(index_t pivot) {
     index_t first = failing;
     while ((first < 0 || pivot < first) && !failing.compare_exchange_weak(first, pivot)) {}
@@ -120,7 +120,7 @@ void BlockedSweep<T>::clear_strip(const Walk& walk, index_t first, index_t last)
     else std::fill(out.col(j), out.col(j) + j, T(0));
 }
 
-/// Columns [first, last) of the result are about to be written for the first time.
+/// Has the system provide memory for columns [first, last) of the result, which are about to be written.
 template <class T>
 void BlockedSweep<T>::provide_columns(const Walk& walk, index_t first, index_t last) const {
   const MatrixView<T>& out = walk.out;
@@ -154,7 +154,7 @@ bool BlockedSweep<T>::keep_rows(Walk& walk, Workspace& mine, index_t first, inde
   return true;
 }
 
-/// False: a pivot fails, or another thread has stopped.
+/// Modifies the strip of columns [first, last). Returns false if a pivot fails or another thread has stopped.
 template <class T>
 bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last) {
   const bool upper = uplo_ == Uplo::upper, discard = walk.out.data == nullptr;
@@ -196,8 +196,8 @@ bool BlockedSweep<T>::modify_strip(Walk& walk, Workspace& mine, index_t first, i
   return true;
 }
 
-/// Strips, as long as there are any that nobody has taken. Where the others have the last of them, `told` is called
-/// once more.
+/// Takes and modifies strips until all are taken. With several threads, calls `told` once more at the end, while other
+/// threads may still work on the last strips.
 template <class T>
 void BlockedSweep<T>::work(Walk& walk, Workspace& mine, const Poll* told) {
   const index_t ahead = threads_ * width_;
@@ -225,7 +225,7 @@ index_t BlockedSweep<T>::advance(MatrixView<const T> R, MatrixView<T> out, bool 
   }
   Walk walk{R,   out, clear && out.data != nullptr, uplo_ == Uplo::lower ? 0 : next_,
             end, {},  {std::max(next_, first_row_)}, {-1}, {false}};
-  // Unless another stage goes on with it, a line of the strip is written over the one before.
+  // In a dry run with one stage, each line of a strip overwrites the preceding line; a second stage reads all lines.
   if (out.data == nullptr) {
     const index_t words = stages_.count() == 1 ? std::max(end, width_) : end * width_;
     first_.discarded.resize(words);

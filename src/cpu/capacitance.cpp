@@ -12,7 +12,7 @@ using blas::Op;
 
 namespace {
 
-/// quadratic (m, or null) <- quadratic + the diagonal of X'X.
+/// Computes quadratic (m, or null) <- quadratic + the diagonal of X'X.
 void add_squares(MatrixView<const double> X, double* quadratic) {
   if (!quadratic) return;
   for (index_t j = 0; j < X.cols; ++j) quadratic[j] += sum_of_squares(X.col(j), X.rows);

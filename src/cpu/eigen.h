@@ -1,13 +1,13 @@
 #pragma once
 
-// A system header's warnings are not shown: Eigen 3.3 draws hundreds of them from GCC.
+// Warnings of a system header are not shown: GCC issues hundreds of warnings about Eigen 3.3.
 #pragma GCC system_header
 
 #include <Eigen/Core>
 
 namespace gpucholmod::cpu {
 
-/// The vectors that Eigen knows for T, and as many of them as they have entries.
+/// The vectors that Eigen has for T, and squares: as many vectors as a vector has entries.
 template <class T>
 struct EigenVector {
   using type = typename Eigen::internal::packet_traits<T>::type;

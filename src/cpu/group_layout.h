@@ -8,14 +8,14 @@
 #include "base/types.h"
 #include "cpu/group_pass.h"
 
-/// Members of a batch on their way into a group and out of it.
+/// The packing of a batch's members into groups, and the unpacking of groups into members.
 namespace gpucholmod::cpu {
 
 template <class T, class P>
 using Lanes = std::array<P, group_size<T>>;
 
-/// f(place in a member's n x n matrix, place in the group) for each entry of the triangle, in the order of memory of
-/// the former.
+/// Calls f(place in a member's n x n matrix, place in the group) for each entry of the triangle, in the order in which
+/// the matrix is stored.
 template <class T, class F>
 void each_entry(index_t n, Uplo uplo, F&& f) {
   if (uplo == Uplo::upper) {
@@ -27,8 +27,8 @@ void each_entry(index_t n, Uplo uplo, F&& f) {
   }
 }
 
-/// Members (n x n, of which the triangle that uplo names is read; null: the identity) to a group. largest <- the
-/// largest magnitude of each; not a number where one of the numbers is not finite, in T.
+/// Copies members (n x n, of which the triangle that uplo names is read; null: the identity) to a group. largest <- the
+/// largest magnitude of each member; NaN if a number of the member is not finite in T.
 template <class T>
 void gather(const Lanes<T, const double*>& members, index_t n, Uplo uplo, T* group, Lanes<T, T>& largest) {
   constexpr index_t lanes = group_size<T>;
@@ -49,13 +49,13 @@ void gather(const Lanes<T, const double*>& members, index_t n, Uplo uplo, T* gro
     for (index_t l = 0; l < lanes; ++l) {
       const T size = std::abs(entry[l]);
       top[l] = top[l] < size ? size : top[l];
-      nothing[l] += entry[l] * 0;  // not a number from the first value on that is not finite
+      nothing[l] += entry[l] * 0;  // NaN from the first value on that is not finite
     }
   });
   for (index_t l = 0; l < lanes; ++l) largest[l] = top[l] + nothing[l];
 }
 
-/// And back; the other triangle becomes zero. null: not wanted.
+/// Copies a group to its members (n x n); the other triangle of each becomes zero. null: a member that is not wanted.
 template <class T>
 void scatter(const T* group, index_t n, Uplo uplo, const Lanes<T, double*>& members) {
   constexpr index_t lanes = group_size<T>;
@@ -82,7 +82,7 @@ void scatter(const T* group, index_t n, Uplo uplo, const Lanes<T, double*>& memb
   for (index_t j = 0; j < n; ++j) uplo == Uplo::upper ? clear(j * n + j + 1, (j + 1) * n) : clear(j * n, j * n + j);
 }
 
-/// Rows and columns [row, n) of one member as an upper matrix (m x m, m = n - row), and back.
+/// Returns rows and columns [row, n) of one member as an upper matrix (m x m, m = n - row).
 template <class T>
 std::vector<double> member_of(const T* group, index_t n, index_t lane, index_t row = 0) {
   const index_t m = n - row;
@@ -91,6 +91,7 @@ std::vector<double> member_of(const T* group, index_t n, index_t lane, index_t r
     for (index_t j = i; j < n; ++j) R[i - row + (j - row) * m] = double(group[group_entry<T>(n, i, j) + lane]);
   return R;
 }
+/// Copies the upper matrix R (m x m, m = n - row) to rows and columns [row, n) of one member.
 template <class T>
 void put_member(const std::vector<double>& R, T* group, index_t n, index_t lane, index_t row = 0) {
   for (index_t i = row; i < n; ++i)

@@ -17,11 +17,11 @@
 
 namespace gpucholmod::cpu {
 
-/// The groups of a batch one after the other, from a cache line on, and how their members get, lose and move rows.
+/// Holds the groups of a batch one after the other, from a cache line on; inserts, deletes and moves rows of members.
 template <class T>
 class GroupMemory {
  public:
-  /// Memory of members of order n, whose groups have room for more rows.
+  /// Allocates memory for b members of order n, in groups with room for `capacity` rows.
   GroupMemory(index_t n, index_t capacity, index_t b, const Allocate& allocate)
       : n_(n), capacity_(capacity), b_(b), ranges_(b), orders_(b, n), allocate_(allocate) {
     const std::size_t bytes = bytes_of(group_words<T>(capacity), groups(), sizeof(T));
@@ -38,7 +38,8 @@ class GroupMemory {
     return double(sizeof(T)) * double(group_words<T>(capacity_)) * double(groups());
   }
 
-  /// Takes rows from the members of a group, together if they lose the same ones. V: of the first of them.
+  /// Removes rows from the members of a group, together if all members lose the same rows. V begins with the columns of
+  /// the group's first member. Returns whether V has an entry that is not zero.
   bool remove_from_group(const BatchRemoval& what, index_t g, double* V) {
     const index_t n = n_ - what.p, first = g * lanes, members = count(g);
     bool alike = true, any = false;
@@ -59,14 +60,14 @@ class GroupMemory {
   bool is_ragged() const {
     return std::any_of(orders_.begin(), orders_.end(), [&](index_t own) { return own != n_; });
   }
-  /// What a scale has made of rows that members have not becomes the identity's again.
+  /// Sets the diagonal beyond the order of each member to 1 again, after a scale has multiplied it.
   void clear_beyond() {
     for (index_t m = 0; m < b_; ++m)
       for (index_t j = orders_[m]; j < n_; ++j) entry(m)(j, j) = 1;
   }
   MemberOfGroup<T> entry(index_t m) const { return {group(m / lanes), n_, m % lanes}; }
 
-  /// The new columns of a member's matrix.
+  /// Returns the new columns of a member's matrix.
   MatrixView<const double> inserted(const BatchInsertion& what, index_t m) const {
     const index_t ld = n_ + what.p;
     return {what.X + (what.common_X ? 0 : m * ld * what.p), orders_[m] + what.p, what.p, ld};
@@ -75,9 +76,9 @@ class GroupMemory {
     return {orders_[m], what.place(m, orders_[m])};
   }
 
-  /// Makes every group wider by the new rows, and puts the new columns behind the rows of their members, which do not
-  /// have them yet. Returns false if members fail and none may: all is as it was then, as it is after an error. Throws
-  /// not_finite, overflow and bad_diagonal.
+  /// Widens every group by the new rows, and puts the new columns behind the rows of their members, whose orders stay
+  /// as they are. Returns false if members fail and none may fail. After false and after an error, all groups are as
+  /// they were. Throws not_finite, overflow and bad_diagonal.
   bool append(const BatchInsertion& what, std::vector<index_t>& pivots) {
     WorkMemory<double> memory;
     std::vector<char> wide(groups(), 0);
@@ -124,7 +125,7 @@ class GroupMemory {
       append_sides(what, g * lanes + l, columns);
     }
   }
-  /// The right-hand sides of a member get their new rows at the end.
+  /// Appends the new rows of a member's right-hand sides at the end.
   void append_sides(const BatchInsertion& what, index_t m, const NewColumns<T>& columns) const {
     const index_t own = orders_[m], p = what.p, lane = m % lanes;
     const MemberSides sides = what.sides.of(n_, p, m, n_ + p);
@@ -142,8 +143,8 @@ class GroupMemory {
   }
   MemberOfGroup<T> wide_entry(index_t g, index_t lane, index_t p) const { return {group(g), n_ + p, lane}; }
 
-  /// Whether an entry of the diagonal may become too small for T while appended columns go to their places. Rotations
-  /// leave of it at least what the new entry is of the norm of its column, of each.
+  /// Returns whether an entry of the diagonal may become too small for T while appended columns move to their places.
+  /// For each new column, rotations multiply an entry by no less than the column's own diagonal entry over its norm.
   bool may_vanish_when_placed(const BatchInsertion& what, const std::vector<index_t>& pivots) const {
     for (index_t m = 0; m < b_; ++m) {
       const NewRows rows = rows_of_member(what, m);
@@ -156,18 +157,18 @@ class GroupMemory {
     }
     return false;
   }
-  /// Gives up appended columns that members have not taken.
+  /// Drops appended columns that members have not taken.
   void forget_appended(const BatchInsertion& what) {
     for (index_t g = 0; g < groups(); ++g) narrow_group(group(g), n_, what.p);
   }
-  /// Throws bad_diagonal where an entry of the diagonal of a member is too small for T.
+  /// Throws bad_diagonal if an entry of the diagonal of a member is too small for T.
   void require_normal_diagonals() const {
     for (index_t m = 0; m < b_; ++m)
       for (index_t j = 0; j < orders_[m] && !is_normal(T(ranges_[m].least)); ++j)
         for_member(m, [&] { require_normal(entry(m)(j, j), j); });
   }
 
-  /// Members that have not failed take what is behind their rows to its places.
+  /// Moves the appended rows and columns of each member that has not failed to their places.
   void take_appended(const BatchInsertion& what, const std::vector<index_t>& pivots) {
     WorkMemory<double> memory;
     WorkMemory<T> copies;
@@ -189,9 +190,9 @@ class GroupMemory {
     for (index_t g = 0; g < groups() && largest < wide; ++g) narrow_group(group(g), largest, wide - largest);
     n_ = largest;
   }
-  /// Moves rows of the members of a group, whose triangles have order n. move_of(m): of a member; z_of(m): its
-  /// right-hand sides, whose rows move along. Members that move the same rows are done together: in a copy, if they are
-  /// not all.
+  /// Moves rows of the members of a group, whose triangles have order n. move_of(m): the rows of member m that move;
+  /// z_of(m): its right-hand sides, whose rows move with those of R. Members with the same move are rotated together:
+  /// in a copy of the group, unless all members have the same move.
   template <class MoveOf, class SidesOf>
   void move_rows(index_t g, index_t n, MoveOf&& move_of, SidesOf&& z_of, WorkMemory<T>& copies, double* work) const {
     Lanes<T, bool> left{};
@@ -229,9 +230,10 @@ class GroupMemory {
     }
   }
 
-  /// Is true if an entry of the diagonal may become too small for T when rows move. Where a row moves up, rotations
-  /// leave of an entry at least what that of the row is of the norm of its column. Where it moves down, its own entry
-  /// alone becomes smaller: by each row that it passes at most to that row's entry by the norm of its column.
+  /// Returns whether an entry of the diagonal may become too small for T when rows move. If a row moves up, rotations
+  /// multiply an entry by no less than the moved row's diagonal entry over the norm of its column. If a row moves down,
+  /// only its own entry becomes smaller: each passed row multiplies the entry by no less than the passed row's diagonal
+  /// entry over the norm of the passed row's column.
   bool may_vanish_when_moved(const BatchShift& what) const {
     for (index_t m = 0; m < b_; ++m) {
       const index_t from = what.from_of(m), to = what.to_of(m);
@@ -244,7 +246,7 @@ class GroupMemory {
     }
     return false;
   }
-  /// Moves a row and column of each member; right-hand sides are in their place already.
+  /// Moves a row and column of each member. Right-hand sides must have been copied to their results before.
   void move_members(const BatchShift& what) {
     WorkMemory<double> memory;
     WorkMemory<T> copies;
@@ -259,7 +261,7 @@ class GroupMemory {
         for (index_t j = 0; j < orders_[m]; ++j) ranges_[m].least = std::min(ranges_[m].least, double(entry(m)(j, j)));
     });
   }
-  /// Counts the new rows of a member.
+  /// Updates the order and the bounds of a member for its new rows.
   void keep_range(const BatchInsertion& what, index_t m) {
     const NewRows rows = rows_of_member(what, m);
     const MatrixView<const double> X = inserted(what, m);
@@ -272,7 +274,8 @@ class GroupMemory {
     orders_[m] += what.p;
     for (index_t j = rows.at; j < orders_[m]; ++j) range.least = std::min(range.least, double(R(j, j)));
   }
-  /// Where the corner of a member is not positive definite: the first leading minor that is not.
+  /// Returns the failing pivot of a member whose corner is not positive definite: the last row of the first leading
+  /// minor that is not.
   index_t failing_pivot(const BatchInsertion& what, index_t m, const NewColumns<T>& columns) const {
     const auto [n, at] = rows_of_member(what, m);
     std::vector<double> C(n * what.p);
@@ -295,7 +298,8 @@ class GroupMemory {
   index_t groups() const { return (b_ + lanes - 1) / lanes; }
   index_t count(index_t g) const { return std::min(lanes, b_ - g * lanes); }
   T* group(index_t g) const { return data_ + g * group_words<T>(capacity_); }
-  /// To start others takes as long as to copy a megabyte.
+  /// Returns the number of threads that copy groups: 1 for less than 4 MB, as starting the others takes as long as
+  /// copying 1 MB.
   int copying_threads() const { return bytes_of_groups() < 4e6 ? 1 : threads_for(0); }
   int solving_threads(index_t m) const { return bytes_of_groups() * double(m) < 4e6 ? 1 : threads_for(0); }
 

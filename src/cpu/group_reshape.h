@@ -8,16 +8,16 @@
 
 #include "cpu/group_layout.h"
 
-/// Rows and columns of the members of a group come and go.
+/// The insertion and deletion of rows and columns of the members of a group.
 namespace gpucholmod::cpu {
 
-/// p new columns of R for every member of a group, in memory of their own: by columns, `n + p` rows of `lanes` numbers
-/// each. Rows from n on are the corner, the p x p block on the diagonal.
+/// Describes p new columns of R for every member of a group, in memory of their own: by columns, `n + p` rows of
+/// `lanes` numbers each. Rows from n on are the corner, the p x p block on the diagonal.
 template <class T>
 struct NewColumns {
   static constexpr index_t lanes = group_size<T>;
   index_t n, p;
-  double* numbers;  ///< words(n, p)
+  double* numbers;  ///< memory of the columns, words(n, p)
 
   static index_t words(index_t n, index_t p) { return (n + p) * p * lanes; }
   double* at(index_t i, index_t q) const { return numbers + (i + q * (n + p)) * lanes; }
@@ -31,7 +31,8 @@ struct NewRows {
   bool operator==(const NewRows& other) const { return order == other.order && at == other.at; }
 };
 
-/// Rows and columns of a member of order `order` that move, one after the other: from, from + 1 .. become to, to + 1 ..
+/// The `count` rows and columns of a member of order `order` that move, one after the other: from, from + 1, ... become
+/// to, to + 1, ...
 struct MovedRows {
   index_t order = 0, from = 0, to = 0, count = 1;
 
@@ -40,14 +41,14 @@ struct MovedRows {
   }
 };
 
-/// The new columns of every member become zero, and its corner the identity.
+/// Sets the new columns of every member to zero, and its corner to the identity.
 template <class T>
 void clear(const NewColumns<T>& columns) {
   std::fill_n(columns.numbers, NewColumns<T>::words(columns.n, columns.p), 0.0);
   for (index_t q = 0; q < columns.p; ++q) std::fill_n(columns.corner(q, q), columns.lanes, 1.0);
 }
 
-/// Puts X, the new columns of a member's matrix with rows in the order of the new matrix, into the member's lane.
+/// Copies X, the new columns of a member's matrix with rows in the order of the new matrix, to the member's lane.
 template <class T>
 void put_columns(MatrixView<const double> X, const NewRows& rows, index_t lane, const NewColumns<T>& columns) {
   for (index_t q = 0; q < columns.p; ++q) {
@@ -57,7 +58,7 @@ void put_columns(MatrixView<const double> X, const NewRows& rows, index_t lane, 
   }
 }
 
-/// Returns the sum of x_i y_i of n numbers, for each lane.
+/// Returns the sum of x_i y_i over n numbers, for each lane.
 template <class T>
 Lanes<T, double> dot_lanes(index_t n, const double* x, const double* y) {
   constexpr index_t lanes = group_size<T>;
@@ -67,8 +68,8 @@ Lanes<T, double> dot_lanes(index_t n, const double* x, const double* y) {
   return sum;
 }
 
-/// Columns of the matrices become those of the factors, where the new rows come last. Returns in which lanes the corner
-/// is not positive definite: there it is unspecified.
+/// Turns the new columns of the matrices into columns of the factors in which the new rows are the last. Returns the
+/// lanes in which the corner is not positive definite; the corner is unspecified in these lanes.
 template <class T>
 Lanes<T, bool> find_columns(const GroupKernels<T>& kernels, const T* group, const NewColumns<T>& columns) {
   constexpr index_t lanes = group_size<T>;
@@ -89,8 +90,8 @@ Lanes<T, bool> find_columns(const GroupKernels<T>& kernels, const T* group, cons
   return failed;
 }
 
-/// A group of order n becomes one of order n + p in the same memory, or back: the rows of every member become longer
-/// or shorter. Rows and columns from n on are the identity's; going back, they are lost.
+/// Turns a group of order n into a group of order n + p in the same memory: the rows of every member become longer.
+/// Rows and columns from n on are those of the identity.
 template <class T>
 void widen_group(T* group, index_t n, index_t p) {
   constexpr index_t lanes = group_size<T>;
@@ -103,6 +104,7 @@ void widen_group(T* group, index_t n, index_t p) {
     if (i >= n) std::fill_n(row, lanes, T(1));
   }
 }
+/// Turns a group of order n + p into a group of order n in the same memory. Rows and columns from n on are lost.
 template <class T>
 void narrow_group(T* group, index_t n, index_t p) {
   for (index_t i = 0; i < n && p > 0; ++i)
@@ -119,7 +121,7 @@ struct MemberOfGroup {
   T& operator()(index_t i, index_t j) const { return group[group_entry<T>(n, i, j) + lane]; }
 };
 
-/// Puts the new columns of a member behind its rows, in a group that has been widened for them.
+/// Copies the new columns of a member behind its rows, in a group that has been widened for the new columns.
 template <class T>
 void append_columns(const NewColumns<T>& columns, const NewRows& rows, const MemberOfGroup<T>& R) {
   for (index_t i = 0; i < rows.order; ++i)
@@ -128,16 +130,16 @@ void append_columns(const NewColumns<T>& columns, const NewRows& rows, const Mem
     for (index_t q = s; q < columns.p; ++q) R(rows.order + s, rows.order + q) = T(columns.corner(s, q)[R.lane]);
 }
 
-/// Some lanes of a group of order n, side by side.
+/// The entries of `count` neighbouring lanes of a group of order n.
 template <int count, class T>
 struct LanesOfGroup {
-  T* group;  ///< from the first of them on
+  T* group;  ///< address of the group's first entry in the first of these lanes
   index_t n;
 
   T* operator()(index_t i, index_t j) const { return group + group_entry<T>(n, i, j); }
 };
 
-/// R <- the members in these lanes of another group of order n.
+/// Copies the members in the lanes `which` from the group `from` to the group R, both of order n.
 template <class T>
 void take_lanes(const Lanes<T, bool>& which, const T* from, index_t n, T* R) {
   for (index_t at = 0; at < group_words<T>(n); at += group_size<T>)
@@ -145,10 +147,10 @@ void take_lanes(const Lanes<T, bool>& which, const T* from, index_t n, T* R) {
       if (which[l]) R[at + l] = from[at + l];
 }
 
-/// Rows and columns `gone` (p, ascending) of A, of order n, leave it in some lanes, of which `members` are in use:
-/// n - p are left, and those that follow in the memory are the identity's. V (n - p rows, ld apart, x p; `stride` from
-/// one member to the next) <- what was in the rows of R: R is the factor of the new matrix when V V' has been added.
-/// Returns whether any of that is not zero.
+/// Removes rows and columns `gone` (p, ascending) of A, of order n, in some lanes, of which `members` are in use: n - p
+/// rows and columns are left, and those behind them in memory become the identity's. V (n - p x p, columns ld apart,
+/// members `stride` apart) <- the entries that were in the removed rows of R: R becomes the factor of the new matrix
+/// when VV' is added. Returns whether V has an entry that is not zero.
 template <int count, class T>
 bool remove_rows(const LanesOfGroup<count, T>& R, index_t n, const index_t* gone, index_t p, index_t members, double* V,
                  index_t ld, index_t stride) {

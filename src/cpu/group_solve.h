@@ -7,23 +7,24 @@
 #include "base/held_batch.h"
 #include "cpu/group_pass.h"
 
-/// What is solved with the members of a group (of order n): b (n x lanes, the last contiguous) is a right-hand side of
-/// each.
+/// Solutions with the members of a group of order n: b (n x lanes, the last contiguous) is a right-hand side of each
+/// member.
 namespace gpucholmod::cpu {
 
-/// Copies right-hand sides of members (n numbers each) to b, and back; null: not wanted.
+/// Copies right-hand sides of members (n numbers each) to b; null: a right-hand side that is not wanted.
 template <class T>
 void gather_sides(const Lanes<T, const double*>& from, index_t n, double* b) {
   for (index_t l = 0; l < group_size<T>; ++l)
     for (index_t i = 0; from[l] && i < n; ++i) b[i * group_size<T> + l] = from[l][i];
 }
+/// Copies b to right-hand sides of members (n numbers each); null: a right-hand side that is not wanted.
 template <class T>
 void scatter_sides(const double* b, index_t n, const Lanes<T, double*>& to) {
   for (index_t l = 0; l < group_size<T>; ++l)
     for (index_t i = 0; to[l] && i < n; ++i) to[l][i] = b[i * group_size<T> + l];
 }
 
-/// Members of a group: the first of them, how many, and the orders of all members of the batch.
+/// The members of a group: the number of the first, their count, and the orders of all members of the batch.
 struct MembersOfGroup {
   index_t first, count;
   const std::vector<index_t>& orders;
@@ -31,7 +32,7 @@ struct MembersOfGroup {
   index_t order(index_t lane) const { return orders[first + lane]; }
 };
 
-/// Finds what is wanted of the members of a group, whose factors are those of the modified matrices.
+/// Computes the `wanted` results of the members of a group, which holds the factors of the modified matrices.
 template <class T>
 void solve_wanted(const GroupKernels<T>& kernels, const T* group, index_t n, const MembersOfGroup& members,
                   const BatchSystems& wanted) {

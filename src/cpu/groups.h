@@ -14,19 +14,19 @@
 #include "cpu/group_layout.h"
 #include "cpu/kernels.h"
 
-/// What is done with all groups of a batch, and members on their way into one.
+/// Loops over the groups of a batch, and the loading of members into a group.
 namespace gpucholmod::cpu {
 
-/// `task` with what is automatic resolved.
+/// Returns `task` with its instructions resolved.
 inline BatchTask resolved(BatchTask task) {
   task.instructions = resolve(task.instructions);
   return task;
 }
 
-/// Groups that a thread takes at once: some 16 times for each.
+/// Returns the number of groups that a thread takes at once, so that each thread takes groups some 16 times.
 inline index_t at_once(index_t groups, int threads) { return std::max<index_t>(1, groups / (16 * threads)); }
 
-/// f(first, last) for all groups, some at once.
+/// Calls f(first, last) for all groups, some groups at once, by several threads.
 inline void for_ranges(index_t groups, int threads, const Poll& poll, const std::function<void(index_t, index_t)>& f) {
   std::atomic<index_t> done{0};
   for_columns(groups, threads, [&](index_t first, index_t last) {
@@ -35,14 +35,14 @@ inline void for_ranges(index_t groups, int threads, const Poll& poll, const std:
   }, [&] { poll(double(done) / double(groups)); }, at_once(groups, threads));
 }
 
-/// f(g) for each group.
+/// Calls f(g) for each group, by several threads.
 inline void for_groups(index_t groups, int threads, const Poll& poll, const std::function<void(index_t)>& f) {
   for_ranges(groups, threads, poll, [&](index_t first, index_t last) {
     for (index_t g = first; g < last; ++g) f(g);
   });
 }
 
-/// f(g, work) for each group, in memory that `run` works in.
+/// Calls f(g, work) for each group, with work memory of `run`, by several threads.
 template <class T>
 void for_groups(BatchModification<T>& run, const Poll& poll, const std::function<void(index_t, T*)>& f) {
   for_ranges(run.groups(), run.threads(), poll, [&](index_t first, index_t last) {
@@ -51,7 +51,8 @@ void for_groups(BatchModification<T>& run, const Poll& poll, const std::function
   });
 }
 
-/// The same of f that may throw, and may be called again: the error of the first group.
+/// Calls f(g) for each group, by several threads. f may throw, and may be called again for a group: throws the error of
+/// the first group that has one.
 inline void check_groups(index_t groups, int threads, const Poll& poll, const std::function<void(index_t)>& f) {
   try {
     for_groups(groups, threads, poll, f);
@@ -61,7 +62,7 @@ inline void check_groups(index_t groups, int threads, const Poll& poll, const st
   }
 }
 
-/// Returns the smallest entry of each diagonal of a group.
+/// Returns the smallest entry of the diagonal of each member of a group.
 template <class T>
 Lanes<T, T> least_of_group(index_t n, const T* group) {
   Lanes<T, T> least;
@@ -85,7 +86,8 @@ void turn_group(index_t n, T* group) {
   }
 }
 
-/// Where `group` lies, of members from `first` on: looks at each of them, and tells what sizes their entries have.
+/// Loads members from number `first` on into `group`, checks each of them, and stores the bounds of their entries in
+/// `ranges`.
 template <class T>
 void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, index_t first, T* group, Range* ranges) {
   Lanes<T, T> largest;
@@ -97,7 +99,7 @@ void load_group(const Lanes<T, const double*>& members, index_t n, Uplo uplo, in
   }
   for (index_t l = 0; l < group_size<T>; ++l) {
     if (!members[l]) continue;
-    if (!std::isfinite(largest[l]) || !is_normal(least[l]))  // which, and where
+    if (!std::isfinite(largest[l]) || !is_normal(least[l]))  // throws the error with its member and its place
       for_member(first + l, [&] {
         require_triangle<T>("R", members[l], n, uplo);
         require_diagonal<T>(Turned<double>(members[l], n, uplo).data(), n);

@@ -11,7 +11,7 @@
 
 namespace gpucholmod::cpu {
 
-/// A batch in ordinary memory.
+/// Holds a batch in ordinary memory.
 template <class T>
 class HostBatch : public HeldBatch, private GroupMemory<T> {
   using Base = GroupMemory<T>;
@@ -19,7 +19,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
  public:
   using Base::Base;
 
-  /// orders: of the members, which are the identity beyond.
+  /// Loads and checks the members R. orders: the orders of the members, beyond which they are the identity.
   void load(const double* R, Uplo uplo, std::vector<index_t> orders) {
     const index_t n = order();
     check_groups(groups(), copying_threads(), unwatched, [&](index_t g) {
@@ -78,7 +78,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     });
   }
 
-  /// Each group is modified in memory that stays in the cache, and solved with there.
+  /// Modifies each group in memory that stays in the cache, and solves with the modified group there.
   void solve_modified(const GivenColumns<double>& given, const BatchTask& asked, const BatchSystems& wanted,
                       std::vector<index_t>& pivots, const Poll& poll) override {
     const BatchTask task = resolved(asked);
@@ -102,7 +102,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
                           wanted);
         }
       });
-    } catch (const Error&) {  // the error of the first member
+    } catch (const Error&) {  // throws the error of the first member that has one
       for (index_t g = 0; g < groups() && run.threads() > 1; ++g) prepare(g);
       throw;
     }
@@ -125,8 +125,8 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     return work;
   }
 
-  /// New columns of R go behind the rows of their members first; members take them when it is known which fail. Where
-  /// they might lose digits then, in a copy.
+  /// Appends the new columns of R behind the rows of their members first; members take the columns to their places when
+  /// it is known which members fail. Works in a copy if members might lose digits.
   void insert(const BatchInsertion& what, std::unique_ptr<HeldBatch>* made, std::vector<index_t>& pivots,
               std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
@@ -176,7 +176,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     for (index_t m = 0; m < b_; ++m) ranges_[m].most = before[m].most;  // no column of the factor becomes longer
   }
 
-  /// Where members might lose digits, in a copy.
+  /// Works in a copy if members might lose digits.
   void shift(const BatchShift& what, std::unique_ptr<HeldBatch>* made, std::atomic<bool>& begun) override {
     const index_t words = order() * what.sides.m * b_;
     std::unique_ptr<HostBatch> other;
@@ -226,7 +226,7 @@ class HostBatch : public HeldBatch, private GroupMemory<T> {
     }
   }
 
-  /// A copy with so much room.
+  /// Returns a copy with room for `capacity` rows and columns.
   std::unique_ptr<HostBatch> copied(index_t capacity) const {
     auto made = std::make_unique<HostBatch>(order(), capacity, b_, allocate_);
     made->ranges_ = ranges_;

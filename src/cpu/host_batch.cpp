@@ -18,7 +18,7 @@ std::unique_ptr<HeldBatch> made_of(const double* R, index_t n, index_t b, Uplo u
   return made;
 }
 
-/// A member whose turn comes: of streams as short as this, processors do not find out by themselves.
+/// Prefetches `count` entries of a member that is packed soon: processors do not detect such short streams.
 void prefetch(const ScatteredBatch::Member& member, index_t count) {
   constexpr index_t line = 64 / sizeof(double);
   for (index_t i = 0; i < count; i += line) {
@@ -27,7 +27,7 @@ void prefetch(const ScatteredBatch::Member& member, index_t count) {
   }
 }
 
-/// Each group is put together in memory that stays in the cache, and taken apart again.
+/// Packs each group in memory that stays in the cache, modifies the group, and unpacks it.
 template <class T>
 Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots,
                       const Poll& poll) {
@@ -63,7 +63,7 @@ Work modify_in_groups(const ScatteredBatch& batch, const BatchTask& task, std::v
       auto work = run.work_memory();
       for (index_t g = first; g < last; ++g) modify(g, both.data(), work.data());
     });
-  } catch (const Error&) {  // the first of them, in the order of members
+  } catch (const Error&) {  // throws the error of the first member that has one
     typename WorkMemory<T>::Lease one(members_memory, words);
     for (index_t g = 0; g < run.groups() && run.threads() > 1; ++g) load(g, one.data());
     throw;
@@ -86,7 +86,7 @@ void copy_triangle(const double* R, index_t n, Uplo uplo, double* out) {
 std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                       const Allocate& allocate, const BatchRoom& room) {
   const index_t most = std::max(n, room.capacity);
-  bytes_of(most, most, 64);  // throws where there can be no group of members, though there may be no members
+  bytes_of(most, most, 64);  // throws if a group of such members cannot exist, even if the batch has no members
   return precision == Precision::single ? made_of<float>(R, n, b, uplo, room, allocate)
                                         : made_of<double>(R, n, b, uplo, room, allocate);
 }

@@ -8,32 +8,32 @@
 
 namespace gpucholmod::cpu {
 
-/// Keeps b factors R (n x n x b, each upper, or lower when uplo says so; the other triangles are never read) in memory
-/// of their own, as inst/design/batches.md says. Throws not_finite, bad_diagonal and overflow, with a field `member`,
-/// and what `allocate` throws.
+/// Returns a batch of b factors R (n x n x b, each upper or lower as uplo says; the other triangles are never read) in
+/// memory of its own, laid out as inst/design/batches.md says. Throws not_finite, bad_diagonal and overflow, with a
+/// field `member`, and what `allocate` throws.
 std::unique_ptr<HeldBatch> hold_batch(const double* R, index_t n, index_t b, Uplo uplo, Precision precision,
                                       const Allocate& allocate, const BatchRoom& room = {});
 
-/// Factors of one order that lie each for itself, and where the modified ones go.
+/// Holds factors of one order that are stored separately, and the addresses of the modified factors.
 struct ScatteredBatch {
   index_t n = 0;
   Uplo uplo = Uplo::upper;
   Precision precision = Precision::double_;
   struct Member {
-    const double *R, *V;  ///< n x n, n x k; several members may have the same
-    double* out;          ///< n x n, the other triangle becomes zero; no R of any member
+    const double *R, *V;  ///< factor, n x n, and V, n x k; several members may share the same arrays
+    double* out;          ///< new factor, n x n, whose other triangle becomes zero; not the R of any member
     MemberSides sides;
   };
   std::vector<Member> members;
 };
 
-/// out (n x n) <- the triangle of R that uplo names; the other becomes zero.
+/// Copies the triangle of R that uplo names to `out` (n x n); the other triangle of `out` becomes zero.
 void copy_triangle(const double* R, index_t n, Uplo uplo, double* out);
 
-/// The same modification of such. pivots as in HeldBatch; `out` of a member that fails is R, with the other triangle
-/// zero. With task.all_or_none and a member that fails, `out` is unspecified. Of `task`, common_V does not count, and
-/// of task.sides only m does.
-/// Throws what hold_batch() and HeldBatch::modify() do; `member` counts the members of this batch.
+/// Modifies every member of `batch` as `task` says. pivots as in HeldBatch; `out` of a member that fails is R, with the
+/// other triangle zero. With task.all_or_none and a member that fails, `out` is unspecified. task.common_V is ignored,
+/// and so is task.sides except for m.
+/// Throws the errors of hold_batch() and HeldBatch::modify(); `member` counts the members of this batch.
 Work modify_scattered(const ScatteredBatch& batch, const BatchTask& task, std::vector<index_t>& pivots,
                       const Poll& poll);
 

@@ -24,7 +24,7 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// Upper, column-major; what is below the diagonal is never read.
+/// Holds an upper factor, column-major; the entries below the diagonal are never read.
 template <class T>
 class HostFactor : public HeldFactor {
  public:
@@ -34,14 +34,14 @@ class HostFactor : public HeldFactor {
     prefer_huge_pages(data(), sizeof(T) * room * room);
   }
 
-  /// Where it is. It is only read.
+  /// Wraps the caller's factor R, which is only read.
   HostFactor(std::shared_ptr<const Turned<T>> R, index_t n, Allocate allocate, int copying_threads)
       : n_(n), room_(n), own_(false), copying_threads_(copying_threads), allocate_(std::move(allocate)),
         memory_(R, const_cast<T*>(R->data())) {
     check(R->data(), Uplo::upper);
   }
 
-  /// Where it is, to be changed there.
+  /// Wraps the caller's factor R, which is modified in place. Throws not_finite and bad_diagonal.
   HostFactor(T* R, index_t n, index_t ld, Allocate allocate, int copying_threads)
       : n_(n), room_(ld), own_(false), copying_threads_(copying_threads), allocate_(std::move(allocate)),
         memory_(R, [](void*) {}) {
@@ -136,7 +136,7 @@ class HostFactor : public HeldFactor {
     });
   }
 
-  // What modify_stored() needs.
+  // The members that modify_stored() requires.
   using Computed = T;
   static constexpr bool looks = false;
   std::string device_name() const { return ""; }
@@ -217,7 +217,7 @@ class HostFactor : public HeldFactor {
   }
 
  private:
-  /// A second factor for a downdate in place, or null.
+  /// Returns a second factor for a downdate in place, or null.
   std::unique_ptr<HostFactor> beside() {
     const auto memory = own_ ? beside_.find(data(), bytes_of(room_, room_, sizeof(T)), allocate_) : nullptr;
     if (!memory) return nullptr;
@@ -235,15 +235,15 @@ class HostFactor : public HeldFactor {
     for (index_t j = first; j < last; ++j) least = std::min(least, double(view()(j, j)));
     return least;
   }
-  /// A change of rows and columns.
+  /// Describes a change of rows and columns.
   struct Change {
-    index_t order;                ///< afterwards
-    double most = 0;              ///< the largest norm of a column that is inserted
-    double share = 1;             ///< of entries of the diagonal, what remains at least of those that are there already
-    index_t first = 0, last = 0;  ///< rows [first, last) afterwards: all others of the diagonal
+    index_t order;                ///< order after the change
+    double most = 0;              ///< largest norm of an inserted column
+    double share = 1;             ///< least share of an old entry of the diagonal that remains
+    index_t first = 0, last = 0;  ///< rows [first, last) after the change, whose entries of the diagonal are new
   };
-  /// Calls f(R, out, e, changes) with numbers divided by 2^e, in place, where `changes` is `begun`, or into another
-  /// factor. Returns what f does: where that is a failing pivot, nothing has changed.
+  /// Calls f(R, out, e, changes) with numbers divided by 2^e, in place (`changes` is then `begun`) or into another
+  /// factor. Returns what f returns. If f returns a failing pivot, this factor has not changed.
   template <class F>
   index_t reshape(const Change& change, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun, F&& f) {
     const index_t m = change.order;
@@ -288,7 +288,7 @@ class HostFactor : public HeldFactor {
     return -1;
   }
 
-  /// To start others takes as long as to copy a small factor.
+  /// Returns the number of threads that copy the factor: 1 if n < 1000, as to start others takes as long as the copy.
   int copying_threads() const { return n_ < 1000 ? 1 : threads_for(copying_threads_); }
 
   T* data() const { return static_cast<T*>(memory_.get()); }
@@ -308,7 +308,7 @@ class HostFactor : public HeldFactor {
   }
 
   index_t n_, room_;
-  bool own_ = true;  ///< the memory
+  bool own_ = true;  ///< true if this factor owns its memory
   int copying_threads_ = 0;  ///< 0: as many as there are cores
   Allocate allocate_;
   std::shared_ptr<void> memory_;

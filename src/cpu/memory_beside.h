@@ -11,17 +11,17 @@
 
 namespace gpucholmod::cpu {
 
-/// Memory that a factor keeps so that downdates in place alternate with it: one reads where the factor is and writes
-/// here, so that none has to be tried before it is done, and then the two change places. Only many downdates pay for
-/// it, as fresh pages take the system as long as some dozen trials.
+/// Holds a second memory of a factor for downdates in place: a downdate reads the factor, writes the result to the
+/// second memory, and then the two memories change places. So a downdate needs no dry run. Only many downdates pay for
+/// the second memory, as fresh pages take the system as long as some dozen dry runs.
 class MemoryBeside {
  public:
-  /// Downdates of a factor that do without.
+  /// The number of downdates of a factor before a second memory is allocated.
   static constexpr int without = 16;
-  /// Bytes of a factor that may have it.
+  /// The largest factor, in bytes, that gets a second memory.
   static constexpr double most = 256 << 20;
 
-  /// Returns so many bytes for a downdate of the factor that is at `factor`; null: it has to do without.
+  /// Returns `bytes` of memory for a downdate of the factor at address `factor`, or null: a dry run is needed then.
   std::shared_ptr<void> find(const void* factor, std::size_t bytes, const Allocate& allocate) {
     if (downdates_ < without) {
       ++downdates_;
@@ -36,14 +36,14 @@ class MemoryBeside {
     return memory_;
   }
 
-  /// The factor has moved, from `before` to `now`.
+  /// Records that the factor has moved from `before` to `now`: keeps `before` if `now` was the second memory.
   void moved(const std::shared_ptr<void>& before, const std::shared_ptr<void>& now) {
     memory_ = memory_ && now == memory_ ? before : nullptr;
   }
 
  private:
-  /// Half a page away from the factor, as far as a cache tells addresses apart. It would have all of the columns in the
-  /// same few places otherwise, where a column is a whole number of pages.
+  /// Allocates memory whose address differs from the factor's by half a page, modulo a page. Otherwise, if a column is
+  /// a whole number of pages, the columns of both memories would map to the same few sets of the cache.
   static std::shared_ptr<void> allocated(const void* factor, std::size_t bytes, const Allocate& allocate) {
     constexpr std::uintptr_t page = 4096;
     const std::shared_ptr<void> memory = allocate(bytes + page);
@@ -54,7 +54,7 @@ class MemoryBeside {
     return apart;
   }
 
-  int downdates_ = 0;  ///< no more than `without`
+  int downdates_ = 0;  ///< number of downdates so far, counted up to `without`
   std::shared_ptr<void> memory_;
 };
 

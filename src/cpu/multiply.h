@@ -9,8 +9,8 @@
 
 namespace gpucholmod::cpu {
 
-/// X (n x m) <- R'X if `transposed`, otherwise RX, R upper, in double precision, by R's BLAS: at once, or, where R has
-/// to be made doubles, by blocks of columns. Each block reads rows of X that no block before it has changed.
+/// Computes X (n x m) <- R'X if `transposed`, otherwise RX, R upper, in double precision, by R's BLAS: at once, or by
+/// blocks of columns if R has to be converted to doubles. Each block reads rows of X that no earlier block has changed.
 template <class T>
 void multiply(MatrixView<const T> R, bool transposed, MatrixView<double> X) {
   using blas::Op;

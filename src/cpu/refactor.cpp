@@ -19,7 +19,8 @@ bool refactor(MatrixView<const double> R, MatrixView<const double> V, index_t re
     const index_t last = std::min(first + columns, n), wide = last - first;
     for (index_t j = first; j < last; ++j) std::copy_n(R.col(j), first, out.col(j));
     blas::trmm_left(Op::transpose, R.block(0, 0, first, first), out.block(0, first, first, wide));
-    // On the diagonal, R's rows above it and its triangle there; what syrk() would read below that is made zero.
+    // The block on the diagonal is made of R's rows above the block and of R's triangle in the block. syrk() reads the
+    // whole square, so the entries below the triangle are set to zero.
     for (index_t j = first; j < last; ++j) {
       double* const column = triangle.data() + (j - first) * wide;
       std::copy(&R(first, j), &R(j, j) + 1, column);

@@ -5,9 +5,9 @@
 namespace gpucholmod::cpu {
 namespace {
 
-constexpr index_t poll_every = 32;  // rows or columns
+constexpr index_t poll_every = 32;  // rows or columns between calls of `poll`
 
-/// Loop order a: for each row i, Compute its k rotations and Apply them along the row.
+/// Runs loop order a: for each row i, computes its k rotations and applies them along the row.
 template <Sign sign, class T>
 index_t sweep_rows(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
   const index_t n = R.cols, k = Vt.rows;
@@ -22,7 +22,7 @@ index_t sweep_rows(MatrixView<T> R, MatrixView<T> Vt, const Poll& poll) {
   return -1;
 }
 
-/// Loop order b: for each column j, Apply the rotations of the rows above and Compute those of row j.
+/// Runs loop order b: for each column j, applies the rotations of the rows above and computes the rotations of row j.
 template <Sign sign, class T>
 index_t sweep_columns_of_sign(MatrixView<T> R, MatrixView<T> Vt, Rotation<T>* g, const Poll& poll) {
   const index_t n = R.cols, k = Vt.rows;

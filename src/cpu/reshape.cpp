@@ -15,19 +15,19 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// The modification of what lies behind: R (n x n) <- the factor of R'R + VV', or of R'R - VV'. Right-hand sides come
-/// along. The constructor allocates all memory, so that a factor can be changed in place after it.
+/// Runs the modification of the trailing part of a factor: R (n x n) <- the factor of R'R + VV', or of R'R - VV', and
+/// right-hand sides. The constructor allocates all memory, so that a factor can be changed in place afterwards.
 template <class T>
 class RestSweep {
  public:
-  /// V: n x k; m: right-hand sides.
+  /// Allocates memory for V (n x k) and m right-hand sides.
   RestSweep(const std::vector<T>& V, index_t n, index_t k, Sign sign, index_t m, const Task& task) {
     if (n == 0 || k == 0) return;
     sweep_.emplace(MatrixView<const T>{V.data(), n, k, n}, sign == Sign::downdate ? k : 0, T(1), Uplo::upper,
                    task.instructions, useful_threads(n, k, Uplo::upper, task.threads));
     sweep_->reserve_to_carry(m);
   }
-  /// Returns the failing pivot, or -1. Without out.data only the verdict is of interest.
+  /// Runs the sweep; if out.data is null, as a dry run. Returns the failing pivot, or -1.
   index_t run(MatrixView<const T> R, MatrixView<T> out, const RightHandSideView& right, const Poll& poll) {
     if (!sweep_) {
       right.pass_through();
@@ -70,7 +70,7 @@ void remove(MatrixView<const T> R, const std::vector<index_t>& gone, MatrixView<
 index_t factorise_inserted(MatrixView<const double> S12, MatrixView<double> S22) {
   const index_t p = S22.cols;
   blas::syrk(-1, blas::Op::transpose, S12, 1, S22);
-  // LAPACKs differ in what they say of NaN and infinity.
+  // Versions of LAPACK differ in the pivot that they return for NaN and infinity.
   index_t finite = 0;
   while (finite < p && std::isfinite(S22(finite, finite))) ++finite;
   if (const index_t pivot = blas::potrf(S22.block(0, 0, finite, finite)); pivot >= 0) return pivot;
@@ -124,9 +124,9 @@ index_t insert(MatrixView<const T> R, index_t at, MatrixView<const double> X, in
 
 namespace {
 
-/// Is true if the norms of the columns that come one to the left show that no entry of the diagonal vanishes by that.
-/// Each becomes no larger than the norm of its column from row `from` on, and the product of all of them and the last
-/// stays what it was.
+/// Returns whether the norms of the columns that move one to the left show that no entry of the diagonal vanishes. Each
+/// column's new entry is no larger than the norm of the column from row `from` on, and the product of all these entries
+/// and the last one does not change.
 template <class T>
 bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
   double last = std::min(double(R(from, from)) / double(std::numeric_limits<T>::min()), 0x1p1000);
@@ -135,13 +135,13 @@ bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
   return last > 0x1p40;
 }
 
-/// Throws bad_diagonal where the entry of a row and column that move from `from` to `to`, behind it, would be no normal
-/// number.
+/// Throws bad_diagonal if the diagonal entry of a row and column that move from `from` to a later `to` would not be a
+/// normal number.
 template <class T>
 void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   if (stays_in_range(R, from, to)) return;
-  // It becomes the inverse of the norm of the first column of R22'^-1; where that is near an end of the range, the
-  // reflections tell.
+  // The entry becomes the inverse of the norm of the first column of R22'^-1. If the inverse is near the end of the
+  // range, the reflections themselves decide, in a copy.
   const index_t m = to - from + 1;
   std::vector<double> y(m);
   y[0] = 1;
@@ -153,9 +153,9 @@ void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   require_normal(shifted.back(), to);
 }
 
-/// Columns from + 1 .. to of `out` come one to the left, and have an entry below the diagonal, which is turned into the
-/// one above it; column `from`, which is `moved`, comes behind them. `column` has room for one, `turns` for those that
-/// are found.
+/// Moves columns from + 1 .. to of `out` one to the left, and column `from`, which is `moved`, behind them. Each column
+/// that moves left has an entry below the diagonal, which a reflection takes into the diagonal. `column` has room for
+/// one column, `turns` for the reflections that are found.
 template <class T>
 void move_right(MatrixView<T> out, index_t from, index_t to, const std::vector<T>& moved, std::vector<T>& column,
                 std::vector<Reflection<T>>& turns) {
@@ -169,8 +169,9 @@ void move_right(MatrixView<T> out, index_t from, index_t to, const std::vector<T
   }
 }
 
-/// The entries of column `from` below row `to`, where it comes, have been turned into the one above, from the last on:
-/// its `turns`, which fill one place below the end of each other column.
+/// Moves column `from`, as `moved`, to place `to`, and applies `turns` to the columns behind. `turns` are the
+/// reflections that have taken the entries of `moved` below row `to` into the entry above, from the last entry on. In
+/// each other column that moves, the reflections fill the place below its last entry.
 template <class T>
 void move_left(MatrixView<T> out, index_t from, index_t to, const std::vector<T>& moved, std::vector<T>& column,
                const std::vector<Reflection<T>>& turns) {

@@ -16,23 +16,23 @@ namespace gpucholmod {
 ///             v~ = c v - s r~               the second line uses the *new* r
 ///
 /// References: Walder (2010), Compute and Apply; Chambers (1971) JASA 66, 744-748, for the mixed form.
-/// For an update the paper's Apply divides by c as well; that loses accuracy when A is ill-conditioned
-/// (inst/design/accuracy.md), so updates use the true rotation.
+/// The paper's Apply divides by c for an update too. The division loses accuracy if A is ill-conditioned
+/// (inst/design/accuracy.md), so updates here use the true rotation.
 template <class T>
 struct Rotation {
   T c;
   T s;
-  T inv_c;  ///< 1 / c; only downdates use it
+  T inv_c;  ///< 1 / c, used by downdates only
 
   static GPUCHOLMOD_HOST_DEVICE Rotation identity() { return {T(1), T(0), T(1)}; }
 };
 
-/// Compute: the rotation that takes (r, v) to (rho, 0), rho = sqrt(r^2 + sigma v^2); r > 0 becomes rho.
-/// Neither squares nor sums of squares of r and v are formed, so nothing over- or underflows on the way.
-/// False, and nothing is changed, when rho would not be a positive number.
+/// Computes the rotation that takes (r, v) to (rho, 0), rho = sqrt(r^2 + sigma v^2) (the paper's Compute); r > 0
+/// becomes rho. Neither squares nor sums of squares of r and v are formed, so no step over- or underflows.
+/// Returns false, and changes nothing, if rho would not be a positive number.
 template <Sign sign, class T>
 inline bool compute(T& r, T v, Rotation<T>& g) {
-  if (v == 0) {  // exactly nothing to do, also where sqrt(r) sqrt(r) is not r
+  if (v == 0) {  // the identity exactly, although sqrt(r) sqrt(r) may differ from r
     g = Rotation<T>::identity();
     return true;
   }
@@ -49,7 +49,7 @@ inline bool compute(T& r, T v, Rotation<T>& g) {
   return true;
 }
 
-/// Apply: one rotation on one element of R and the entry of V below it.
+/// Applies one rotation to one element of R and the entry of V below it (the paper's Apply).
 template <Sign sign, class T>
 GPUCHOLMOD_HOST_DEVICE void apply(const Rotation<T>& g, T& r, T& v) {
   const T r_old = r;

@@ -3,10 +3,10 @@
 namespace gpucholmod::cpu {
 namespace {
 
-/// Rows of a strip that stay in the first-level cache from what columns of V of one sign do to those of the other.
+/// The number of rows of a strip that stay in the first-level cache between the first stage and the second.
 constexpr index_t chunk = 128;
 
-/// Several numbers at once, which compilers make vectors of.
+/// Multiplies numbers, several at once, so that compilers use vectors.
 template <class T>
 void multiply(T* x, index_t count, T by) {
   constexpr index_t at_once = 8;
@@ -84,7 +84,8 @@ typename Stages<T>::CarryMemory Stages<T>::memory_to_carry(index_t m, index_t n,
   return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(padded(n) * std::min(width, m))};
 }
 
-/// The last row block of z is filled up with zeros, as its transform is with what leaves them.
+/// Fills up the last row block of z with zeros; the transform of that row block has been filled up so that it leaves
+/// zeros there.
 template <class T>
 void Stages<T>::carry(const RightHandSideView& sides, index_t first, index_t n, index_t width,
                       CarryMemory& memory) const {

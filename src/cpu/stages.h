@@ -12,8 +12,8 @@
 
 namespace gpucholmod::cpu {
 
-/// Memory that is given back all at once, piece by piece from a cache line on; a little of it without a call of the
-/// system's allocator.
+/// Hands out pieces of memory that begin with a cache line and are freed all at once; a little memory needs no call of
+/// the system's allocator.
 template <class T>
 class Scratch : NotCopied {
  public:
@@ -33,67 +33,68 @@ class Scratch : NotCopied {
   std::vector<std::unique_ptr<T[]>> far_;
 };
 
-/// What columns of V of one sign do.
+/// Holds the transforms of the columns of V of one sign.
 template <class T>
 struct Stage {
   index_t blocks(index_t rows) const {
     return rows >> (kernels->rows == 8 ? 3 : 2);
-  }  ///< whole row blocks in so many rows
+  }  ///< number of whole row blocks in `rows` rows
   T* transform(index_t row) const { return transforms + blocks(row) * words; }
 
   const Kernels<T>* kernels;
-  index_t first, k;  ///< columns of V
-  index_t words;     ///< of a transform
+  index_t first, k;  ///< first column of V, and number of columns
+  index_t words;     ///< numbers of a transform
   T* transforms;
 };
 
-/// The transforms of a modification, those of columns of V that are added and of those that are removed, and what they
-/// do to strips of columns.
+/// Holds the transforms of a modification, of the columns of V that are added and of the columns that are removed, and
+/// applies them to strips of columns.
 template <class T>
 class Stages : NotCopied {
  public:
-  using Strips = std::array<Strip<T>, 2>;  ///< as each stage sees it
+  using Strips = std::array<Strip<T>, 2>;  ///< a strip as each stage sees it
   /// The memory that carry() works in.
   struct CarryMemory {
     std::vector<T> Vt, z;
   };
 
-  /// V: n x k; kept. The rest as of BlockedSweep.
+  /// Allocates memory for the transforms. V (n x k) has to outlive this object; other arguments as of BlockedSweep.
   Stages(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions);
 
   const Stage<T>* begin() const { return stages_.data(); }
   const Stage<T>* end() const { return stages_.data() + count_; }
   index_t count() const { return count_; }
   index_t rows() const { return stages_[0].kernels->rows; }              ///< height of a row block
-  /// Leading dimension of the V of a strip so wide.
+  /// Returns the leading dimension of the V of a strip of `width` columns.
   index_t ldv(index_t width) const { return width + stages_[0].kernels->lanes; }
   T* scratch(index_t count) { return scratch_.take(count); }
 
-  /// V is zero above `row`, a multiple of 8, where the first transform will be found. (One of rotations begins with
-  /// what V has been divided by.)
+  /// Prepares for the first transform at `row`, a multiple of 8, above which V is zero: fills the transform before
+  /// `row` with ones, as a transform of rotations begins with the h of the preceding transform.
   void start_at(index_t row) const {
     for (const Stage<T>& stage : *this)
       if (row > 0) std::fill_n(stage.transform(row - rows()), stage.words, T(1));
   }
-  /// A strip whose part of V, from row `first` on, is put into strip.Vt. The second stage goes on with what the first
-  /// makes of it.
+  /// Copies a strip's part of V, from row `first` on, to strip.Vt. Returns the strip as each stage sees it: the second
+  /// stage reads what the first has written.
   Strips begin(const Strip<T>& strip, index_t first) const;
-  /// Rows [row, end) of the strip, whose transforms are known, from `column` on.
+  /// Applies the known transforms of rows [row, end) to the strip, from `column` on.
   void apply(Strips& strips, index_t row, index_t end, index_t column) const;
   /// Finds the transforms of rows row .. row + m - 1, whose diagonal begins in `column` of the strip, and applies them
-  /// there. Returns the failing one of the m pivots, or -1.
+  /// to the block on the diagonal. Returns which of the m pivots fails, or -1.
   index_t diagonal(Strips& strips, index_t row, index_t column, index_t m) const;
-  /// The result, in rows [row, end) of the strip, whose first column is the factor's column `first`.
+  /// Multiplies rows [row, end) of the result by the scale, in a strip whose first column is the factor's column
+  /// `first`.
   void scale_rows(const Strip<T>& strip, index_t row, index_t end, index_t first) const;
-  /// Allocates what carry() needs for m right-hand sides of at most n rows.
+  /// Allocates the memory that carry() needs for m right-hand sides of at most n rows.
   CarryMemory memory_to_carry(index_t m, index_t n, index_t width) const;
-  /// Applies the transforms of rows [first, n), which are all known, to the right-hand sides: strips without a
-  /// diagonal, `width` columns at a time. Allocates nothing.
+  /// Applies the transforms of rows [first, n), which are all known, to the right-hand sides, as strips of `width`
+  /// columns without a diagonal. Allocates nothing.
   void carry(const RightHandSideView& sides, index_t first, index_t n, index_t width, CarryMemory& memory) const;
 
  private:
   void add(const Kernels<T>& kernels, index_t first, index_t k);
-  index_t padded(index_t n) const { return (n + rows() - 1) / rows() * rows(); }  ///< rows of whole row blocks
+  index_t padded(index_t n) const { return (n + rows() - 1) / rows() * rows(); }  ///< n, rounded up to whole row blocks
 
   MatrixView<const T> V_;
   T scale_;

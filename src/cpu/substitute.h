@@ -8,7 +8,7 @@
 
 namespace gpucholmod::cpu {
 
-/// R as doubles: R itself, or a copy in `buffer`.
+/// Returns R as doubles: R itself, or a copy in `buffer`.
 template <class T>
 MatrixView<const double> as_doubles(MatrixView<const T> R, std::vector<double>& buffer) {
   if constexpr (sizeof(T) == sizeof(double)) {
@@ -20,11 +20,11 @@ MatrixView<const double> as_doubles(MatrixView<const T> R, std::vector<double>& 
   }
 }
 
-/// B (n x m) <- R'^-1 B, or R^-1 B, R upper: by halves, so that most of it is products, in which BLAS is quicker than
-/// in substitutions.
+/// Computes B (n x m) <- R'^-1 B, or R^-1 B, R upper: by halves, so that most of the work is products, in which BLAS is
+/// faster than in substitutions.
 inline void substitute_by_halves(MatrixView<const double> R, blas::Op op, MatrixView<double> B) {
-  /// Rows; one thread of OpenBLAS 0.3.21, n = 300, m = 1,000: 2.7 ms, with 16 3.4, with 64 3.9, dtrsm alone 4.7
-  /// (2026-11-23).
+  /// The largest number of rows that is not halved. One thread of OpenBLAS 0.3.21, n = 300, m = 1,000: 2.7 ms, with 16
+  /// rows 3.4, with 64 3.9, dtrsm alone 4.7 (2026-11-23).
   constexpr index_t least = 8;
   const index_t n = R.cols;
   if (n <= least) return blas::trsm_left(op, R, B);
@@ -43,8 +43,8 @@ inline void substitute_by_halves(MatrixView<const double> R, blas::Op op, Matrix
   }
 }
 
-/// B (n x m) <- R'^-1 B, or R^-1 B, in double precision, by R's BLAS: at once, or, where R has to be made doubles, by
-/// blocks of columns.
+/// Computes B (n x m) <- R'^-1 B if `forward`, otherwise R^-1 B, in double precision, by R's BLAS: at once, or by
+/// blocks of columns if R has to be converted to doubles.
 template <class T>
 void substitute(MatrixView<const T> R, bool forward, MatrixView<double> B) {
   using blas::Op;

@@ -19,8 +19,8 @@ class Device;
 /// a build without nvcc, so that no caller needs to know which of the two was linked.
 namespace gpucholmod::cuda {
 
-/// The kinds of kernels that a build has for a GPU, the slowest first. The kind depends on which of the compiled code
-/// the GPU's driver takes.
+/// The kinds of kernels that a build has for a GPU, the slowest first. The kind depends on the compiled code that the
+/// driver loads for the GPU, and on the GPU's shared memory.
 enum class Kernels {
   none,          ///< no kernels: the GPU cannot be used
   steps,         ///< Householder steps alone, a launch for each row block: method "stepwise"

@@ -43,8 +43,8 @@ class Batch : public BatchPasses<T> {
     session.finish();
   }
 
-  /// Modifies the batch in place if `made` is null, no column is taken away and the results are in range: no member can
-  /// then fail. Otherwise writes the result to a second batch.
+  /// Modifies the batch in place if `made` is null, no column is taken away, no member is scaled, and the results are
+  /// in range: no member can then fail. Otherwise writes the result to a second batch.
   Work modify(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
               std::vector<index_t>& pivots, const Poll& poll, std::atomic<bool>& begun) override {
     pivots.assign(b_, -1);
@@ -197,8 +197,8 @@ class Batch : public BatchPasses<T> {
     if (!done) modify(V, task, nullptr, pivots, unwatched, begun);
   }
   /// Modifies the members before the host has looked at V: the device looks first. Returns false, and has changed
-  /// nothing, if a member needs care, members have weights of their own, there are right-hand sides, k is 0, or memory
-  /// is short.
+  /// nothing, if a member needs care, members have weights of their own, there are right-hand sides, k is 0, or the
+  /// device memory that the task allows does not suffice.
   bool modify_at_once(const GivenColumns<double>& V, const BatchTask& task, std::unique_ptr<HeldBatch>* made,
                       std::vector<index_t>& pivots, std::atomic<bool>& begun, Work& work) {
     if (task.k == 0 || task.sides.m > 0 || (task.weights && !task.common_weights)) return false;
@@ -251,7 +251,8 @@ class Batch : public BatchPasses<T> {
     return true;
   }
 
-  /// Moves `other` to *made, or, if `made` is null, swaps its contents with those of this batch, if there is `other`.
+  /// Moves `other` to *made. If `made` is null, swaps the contents of this batch with those of `other`, if that is not
+  /// null.
   void replace(std::unique_ptr<Batch> other, std::unique_ptr<HeldBatch>* made) {
     if (made) *made = std::move(other);
     else if (other) this->swap(*other);

@@ -11,7 +11,7 @@
 
 namespace gpucholmod::cuda {
 
-/// The largest order in a batch of packed triangles. Members of a batch with a larger order are factors of their own.
+/// The largest order of packed triangles. If a batch has a larger order or capacity, its members are separate factors.
 constexpr index_t most_order = 1024;
 
 constexpr int most_columns_of_pass = 16;

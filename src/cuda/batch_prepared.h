@@ -24,8 +24,8 @@ struct Prepared {
   bool removes = false, in_range = true;
 };
 
-/// Calls f(m) for b members of order n, by several threads if that is worth while. If f throws, calls f again for one
-/// member after the other, so that the error is that of the first member.
+/// Calls f(m) for b members of order n, by several threads if that is worth while. If f throws in one of several
+/// threads, calls f again for one member after the other, so that the error is that of the first member.
 template <class F>
 void for_members(index_t n, index_t b, F&& f) {
   const int threads = double(n) * double(n) * double(b) < 5e5 ? 1 : threads_for(0);

@@ -46,7 +46,7 @@ class QueuedInsertion : NotCopied {
   /// Returns the columns that the caller multiplies by R'^-1, n x p of each member.
   double* columns() const { return dC_.data(); }
 
-  /// Sends X and right-hand sides, and queues the kernel that parts X into columns() and the new rows.
+  /// Sends X and right-hand sides, and queues the kernel that parts X into columns() and the new rows of X.
   void send() {
     rows_.resize(b_);
     for (index_t m = 0; m < b_; ++m) rows_[m] = {int(orders_[m]), int(what_.place(m, orders_[m]))};

@@ -12,9 +12,9 @@
 /// memory is enough.
 namespace gpucholmod::cuda {
 
-/// Keeps substitutions in single precision from leaving its range if their results, in double, would not leave that of
-/// double. R counts as R / 2^e, e being found from `bound`, which no norm of a column of R exceeds. Each right-hand
-/// side is scaled so that its largest number is about 1. In double precision nothing is scaled.
+/// Keeps substitutions in single precision from leaving the range of floats if their results, in double, stay in the
+/// range of doubles. R counts as R / 2^e, e being found from `bound`, which no norm of a column of R exceeds. Each
+/// right-hand side is scaled so that its largest number is about 1. In double precision nothing is scaled.
 template <class T>
 class WithinRange {
  public:

@@ -14,8 +14,8 @@ namespace gpucholmod::cuda {
 /// the CUDA backend.
 int device_of(const void* data);
 
-/// Makes work that is queued on a GPU from now on wait for the work that is now in `stream`, a cudaStream_t. Throws
-/// bad_argument while the stream is captured, as calls wait for the GPU.
+/// Makes work that is queued on GPU `device` from now on wait for the work that is now in `stream`, a cudaStream_t.
+/// Throws bad_argument while the stream is captured, as calls wait for the GPU.
 void follow(int device, void* stream);
 
 /// Copies a matrix between the memory of a GPU, at A.data, and host memory, where it has no gaps. Waits for the copy.
@@ -76,10 +76,10 @@ struct Queued {
   int* verdict;
 };
 
-/// Queues the modification of a factor into `out`, another matrix, and waits for nothing. When it has run, *verdict is
-/// 0, or 1 if the host has to look at the numbers and `out` is lost. Returns false, and does nothing, if
-/// modify_where_it_is() would return nothing before it begins, or if the GPU's kernels are those of method "stepwise".
-/// The stream waits for what is queued even if this function throws.
+/// Queues the modification of a factor into `out`, another matrix, and waits for nothing. When the modification has
+/// run, *verdict is 0 or 1; if 1, the host has to look at the numbers, and `out` is lost. Returns false, and does
+/// nothing, if modify_where_it_is() would return nothing before it begins, or if the modification would run by
+/// Householder steps alone. The stream waits for what is queued even if this function throws.
 template <class T>
 bool queue_where_it_is(const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task, const Queued& how);
 

@@ -26,15 +26,16 @@ namespace gpucholmod::cuda {
 struct Marks {
   Timer begin, end;
   Event done;
-  Event ready, came;  ///< memory for the next columns of V; arrival of these columns
+  Event ready, came;  ///< allocation of memory for the next columns of V; arrival of these columns
 };
 
 /// Holds what this process keeps for a GPU that has held a factor: the stream of all work on that GPU, pools of its
 /// memory, and handles of libraries. For one thread at a time (OneThread).
 class Context {
  public:
-  /// Returns the context of the device with this id, or, for -1, of the first that can be used. It is made at first
-  /// use, and stays until the process ends. Throws backend_unavailable, and bad_argument if there is no such device.
+  /// Returns the context of the device with this id, or, for -1, of the first that can be used. The context is made at
+  /// first use, and stays until the process ends. Throws backend_unavailable, and bad_argument if there is no such
+  /// device.
   static Context& of(int id) {
     const Status now = status(false);
     if (!now.usable) unavailable(now);

@@ -70,8 +70,8 @@ template <class S>
 std::unique_ptr<DeviceFactor> upload(const S* R, index_t n, Uplo uplo, Precision precision, index_t capacity,
                                      const Devices& devices);
 
-/// Puts an upper factor on GPUs that is read once, from its first column to its last, and is never whole in host
-/// memory. `poll` is called meanwhile. Exceptions that `poll` or R throws pass through.
+/// Puts an upper factor on GPUs. Reads the factor once, from its first column to its last; it is never whole in host
+/// memory. Calls `poll` meanwhile. Exceptions that `poll` or R throws pass through.
 std::unique_ptr<DeviceFactor> upload(const Source<double>& R, index_t n, Precision precision, index_t capacity,
                                      const Devices& devices, const Poll& poll);
 

@@ -179,7 +179,7 @@ class DeviceStorage : public DeviceFactor {
     return sums;
   }
 
-  /// Sets most_ by the largest norm of a column, if the squares of the norms are in range.
+  /// Sets most_ from the largest norm of a column, if the squares of the norms are in range.
   void look() {
     const std::vector<double> squares = squares_of_columns();
     const double most = squares.empty() ? 0 : *std::max_element(squares.begin(), squares.end());

@@ -25,8 +25,8 @@ class Factor : public ReshapedStorage<T> {
 
   std::unique_ptr<HeldFactor> copy() const override { return duplicate(); }
 
-  /// Solves for at most tuning::chain_solves() right-hand sides by the chain of a modification; for more, and for those
-  /// that the chain leaves unsolved, by cuBLAS. If the call throws, some columns of X may be solved already.
+  /// Solves by the chain of a modification if there are at most tuning::chain_solves() right-hand sides. Otherwise, and
+  /// for those that the chain leaves unsolved, by cuBLAS. If the call throws, some columns of X may be solved already.
   void solve_for(TriangularSolve which, const double* B, double* X, index_t m) const override {
     const index_t n = order();
     if (n == 0 || m == 0) return;
@@ -96,7 +96,7 @@ class Factor : public ReshapedStorage<T> {
   using Computed = double;
   static constexpr bool looks = true;
   static constexpr double largest_plain = block_columns::largest_plain<T>;
-  /// Returns the range of R's entries. A kernel that writes too small an entry of the diagonal reports it.
+  /// Returns the bound of R's column norms. The lower bound never asks for care: kernels report a diagonal too small.
   Range range() const { return {most_, std::numeric_limits<double>::max()}; }
   void set_range(const Range& range) { most_ = range.most; }
   using Base::look;
@@ -110,7 +110,7 @@ class Factor : public ReshapedStorage<T> {
 
   /// Runs a modification for modify_stored(). If more than a quarter of the rows lie above the first number of V, the
   /// whole strips of these rows stay as they are. A second factor is used if there is room, as a pass that writes to
-  /// another factor is the quickest; the part that has changed is copied back from there.
+  /// another factor is the quickest; in place, replace() then swaps the factors or copies back the part that changed.
   class Sweep : NotCopied {
    public:
     Sweep(const Factor& R, const ColumnsOfV& V, const Task& task, int e, double scale, const Poll& poll, bool look)

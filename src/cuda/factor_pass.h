@@ -26,8 +26,8 @@ class FactorPass : public Pass<T> {
              DeviceGroup* devices = nullptr, int strip = 0)
       : Pass<T>(pool, launch, size, columns, scaling, devices, strip) {}
 
-  /// Begins the panel of strips [first, end), from R to `out`, both columns from their first row on. `out` may be R, or
-  /// null for a whole factor, of which the pass is then a dry run. Queues what the turns so far have done, on the
+  /// Begins the panel of strips [first, end), from R to `out`; both point to the first row of the panel's columns.
+  /// `out` may be R, or null for a whole factor, of which the pass is then a dry run. Queues the turns so far on the
   /// panel's row blocks above its diagonal blocks. Makes work that is queued from here to the next call a no-op if the
   /// pass `before` needs more than the `turns` that are queued on these strips.
   void begin_panel(int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream,
@@ -44,8 +44,8 @@ class FactorPass : public Pass<T> {
 
   /// Modifies a whole factor from R to `out`, and returns when the work is done. Calls `wait` when something has been
   /// queued; `wait` returns when the stream has completed it. Records `end` when the modification itself is done.
-  /// `turns`: the number expected, which are queued at once; becomes the number that the pass has taken, or
-  /// most_expected if that is less. `staging`: page-locked, outcome_bytes().
+  /// `turns`: the number expected, which are queued at once; by segments, becomes the number that the pass has
+  /// taken, or most_expected if that is less. `staging`: page-locked, outcome_bytes().
   block_columns::PassOutcome run(const T* R, T* out, index_t ld, int& turns, void* staging, Timer& end,
                                  const std::function<void()>& wait, cudaStream_t stream);
 

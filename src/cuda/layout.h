@@ -11,15 +11,15 @@ namespace gpucholmod::cuda {
 /// The order is rounded up to a whole number of strips; behind row and column n the factor is continued by the identity
 /// (ones on the diagonal, zeros above it), so that no kernel has to look for an edge. The strict lower triangle is zero
 /// within diagonal blocks of order NB; elsewhere it is never read and holds anything. There is room for more strips,
-/// which hold anything but for these zeros.
+/// which hold anything but for the same zeros in their diagonal blocks.
 struct Layout {
   index_t n, padded, room, ld;
   int strip = 0;  ///< the factor's strip that the layout begins with
 
   explicit Layout(index_t order, index_t capacity = 0)
       : n(order), padded(rounded(order)), room(std::max(padded, rounded(capacity))), ld(room + block_columns::margin) {}
-  /// Returns the layout of a factor in the caller's memory. What Layout wants beyond that memory lies apart
-  /// (PartsApart): the whole factor, if it has less than a strip.
+  /// Returns the layout of a factor in the caller's memory. The parts that are not stored there as Layout wants lie
+  /// apart (PartsApart): the whole factor, if it has less than a strip.
   static Layout of_callers(index_t order, index_t ld) {
     Layout made(order);
     if (order >= block_columns::STRIP) made.ld = ld;

@@ -75,7 +75,7 @@ class Modification {
   void multiply(const std::vector<ScaledColumn>* columns) { columns_ = columns; }
   /// Makes the device look at V, which the host has not read. Columns that are multiplied are looked at in any case.
   void look() { look_ = true; }
-  /// Sets the parts of the factor that lie apart; after run() they are those of the result. `parts` outlives this.
+  /// Sets the parts of the factor that lie apart; after run() they are those of the result. `parts` must outlive this.
   void lie_apart(PartsApart<T>& parts) { apart_ = &parts; }
 
   /// Allocates the memory of a pass and frees it again, so that none is missing later. Throws out_of_memory.
@@ -339,7 +339,7 @@ class Modification {
   Way way_;
   std::vector<block_columns::PassColumns> passes_;
   std::optional<PoolBuffer<T>> dz_;  ///< right-hand sides on the device, if there are any
-  std::array<block_columns::Looked, 2> looked_{};  ///< findings in V, last run: added and removed columns
+  std::array<block_columns::Looked, 2> looked_{};  ///< findings in V in the last run: in added, in removed columns
   bool two_passes_ = false;  ///< True if two passes have had memory at the same time
   bool copies_ = false;      ///< True while a copy of V may be under way
   Work work_;

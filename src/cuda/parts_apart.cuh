@@ -66,7 +66,7 @@ class PartsApart {
   static index_t diagonal_words(const Layout& layout) {
     return (layout.padded / NB > first_beside(layout) ? 2 : 1) * NB * layout.ld;
   }
-  /// Returns the number of words of the last strip, whose last column may end behind the factor.
+  /// Returns the words of the last strip, whose last column may end behind the factor; 0 if the strip is whole.
   static index_t last_words(const Layout& layout) {
     return layout.n < layout.padded ? STRIP * layout.ld + STRIP : 0;
   }

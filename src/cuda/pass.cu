@@ -71,8 +71,8 @@ void start_repeating(const SegmentOf<T, A>& s, int b, PassInts ints, cudaStream_
   check(cudaGetLastError(), "repeat steps");
 }
 
-/// Returns the segment s, whose pointers into the memory of a pass count doubles, with pointers that count words of
-/// A's.
+/// Returns segment s with pointers to A's: an address that is i doubles into the memory of a pass in s becomes one that
+/// is i A's into that memory.
 template <class A, class T>
 SegmentOf<T, A> in_words(const Segment<T>& s, double* memory) {
   if constexpr (std::is_same_v<A, double>) {

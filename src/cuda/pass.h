@@ -39,12 +39,12 @@ Way way_of(index_t k, index_t removed, int panel_strips, bool whole, const Task&
 template <class T>
 index_t failing_pivot(const block_columns::PassOutcome& done, index_t column = 0);
 
-/// Holds the right-hand sides of a whole factor that travel between page-locked memory of the host and a pass.
+/// Holds the right-hand sides of a whole factor, which travel between page-locked memory of the host and a pass.
 template <class T>
 struct SidesOnTheWay {
   MatrixView<double> z;  ///< n x m
   MatrixView<T> dz;      ///< right-hand sides on the device: whole strips of columns, as tall as the factor
-  double* Y;             ///< m x k: a column for each of V; a pass leaves in its own columns what remains of them
+  double* Y;             ///< m x k: a column for each column of V; a pass leaves in its columns what remains of them
 };
 
 /// Runs one pass of a modification on a GPU (inst/design/segments.md): holds its memory and its columns of V, and

@@ -18,7 +18,7 @@ struct Placed {
   /// Returns the trailing part of the factor from row `first` on, which begins a strip.
   Placed behind(index_t first) const { return {data + first * (layout.ld + 1), layout.behind(first)}; }
 
-  /// Queues writing an identity behind the last row and column of the factor.
+  /// Queues a kernel that writes an identity behind the last row and column of the factor.
   void continue_behind(cudaStream_t stream) const {
     const index_t more = layout.padded - layout.n;
     if (more == 0) return;

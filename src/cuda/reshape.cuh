@@ -15,7 +15,7 @@
 namespace gpucholmod::cuda {
 
 /// Makes one change of the rows and columns of A (see HeldFactor), from a factor to another or to itself. The layout of
-/// `to` has the order after the change. Downdates of more than one pass are not done in place. Needs a Session.
+/// `to` has the order after the change. If a downdate takes several passes, `to` must be another factor. In a Session.
 template <class T>
 class Reshaping {
  public:

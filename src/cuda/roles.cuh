@@ -6,7 +6,7 @@
 #include "cuda/device_group.h"
 #include "cuda/segment_launch.cuh"
 
-/// The number of thread blocks for each role of a segment, and tests whether a pass has room
+/// Functions that assign thread blocks to the roles of a segment, and test whether a pass has room
 /// (inst/design/segments.md), on the current device.
 namespace gpucholmod::cuda {
 
@@ -119,8 +119,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int parts = 1) {
   });
 }
 
-/// Divides the thread blocks as above on the first of several ranks, which is current. All ranks have room for as many
-/// thread blocks.
+/// Divides the thread blocks as above on the first of several ranks, which is current, so that every rank has room for
+/// its share. Returns false also if a rank has no kernel.
 template <int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, const DeviceGroup& devices) {
   using Launch = SegmentLaunch<modify_segment<T, K, A>>;

@@ -98,7 +98,7 @@ class SegmentLaunch {
   cudaLaunchConfig_t config_ = {};
 };
 
-/// Returns the number of thread blocks, at least `blocks`, that is a whole number of clusters.
+/// Returns `blocks`, a number of thread blocks, rounded up to a whole number of clusters.
 template <class Card>
 constexpr int in_clusters(int blocks) {
   return Card::clusters ? (blocks + Card::cluster - 1) / Card::cluster * Card::cluster : blocks;

@@ -32,7 +32,7 @@ class SpreadMemory : public Memory {
   void trim(std::size_t bytes) noexcept override;
   void fall_back_on(Memory& other) { fallback_ = &other; }
 
-  /// Returns the bytes on each of the GPUs of the memory at `data`, which is in use.
+  /// Returns how many bytes of the memory at `data`, which must be in use, are on each GPU.
   const std::vector<double>& shares(const void* data) const { return in_use_.at(data).on; }
 
  private:

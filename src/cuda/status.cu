@@ -101,7 +101,7 @@ void note_start() { in_use = true; }
 
 Status status(bool with_memory) {
   // CUDA does not survive fork(): `owner` is the process that used CUDA first (parallel::mclapply is common in R). A
-  // status that a process has found is kept, as it does not change and asking again is slow.
+  // usable status that a process has found is kept, as it does not change and asking again is slow.
   static std::atomic<pid_t> owner{0};
   static Status known;
   if (owner != 0 && owner != getpid()) {  // without the lock: another thread's call that held the lock never ends here

@@ -21,7 +21,7 @@ class Stopwatch {
     laps_.back().begin->record(stream);
   }
   void end(cudaStream_t stream) { laps_.back().end->record(stream); }
-  /// Adds all laps to the timeline, and waits for their last events; all other work has to be done.
+  /// Waits for the end of every lap, and adds it to the timeline. All work but these events must be done before.
   void report() {
     for (const Lap& lap : laps_) {
       lap.end->synchronize();

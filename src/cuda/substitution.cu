@@ -12,8 +12,8 @@ namespace {
 
 using namespace block_columns;
 
-/// The places of ints: pairs inverted, and the refusal; then what every substitution clears: pairs linked, and the
-/// flags of each block group.
+/// The places in ints() of Segment::inverted and of the refusal; then, cleared by every substitution, of
+/// Segment::linked and of the flags of each block group.
 constexpr int inverted_at = 0, refused_at = 1, linked_at = 2, flags_at = 3;
 
 /// Returns the number of thread blocks of each block group that advance, on each of `ranks` devices; 0 if V has no room

@@ -44,7 +44,7 @@ void copy_matrix(MatrixView<const S> from, MatrixView<S> to, cudaMemcpyKind kind
         "copy a matrix");
 }
 
-/// Queues dto <- dfrom, or dfrom' if `transposed`. A launch has as many columns as a grid has thread blocks for.
+/// Queues dto <- dfrom, or dfrom' if `transposed`. A launch takes no more columns than a grid has thread blocks for.
 template <class S, class T>
 void convert_matrix(bool transposed, MatrixView<const S> dfrom, MatrixView<T> dto, cudaStream_t stream) {
   constexpr index_t most = index_t(65535) * convert_tile;

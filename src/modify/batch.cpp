@@ -16,7 +16,7 @@
 namespace gpucholmod {
 namespace {
 
-/// Members of one order and one number of columns.
+/// The members that have one order and one number of columns.
 struct Alike {
   std::vector<index_t> members;
   cpu::ScatteredBatch batch;
@@ -24,14 +24,14 @@ struct Alike {
   std::vector<double> scale;
 };
 
-/// Whether all of these are the first.
+/// Returns whether all elements are equal to the first.
 template <class T>
 bool are_same(const std::vector<T>& all) {
   return std::all_of(all.begin(), all.end(), [&](const T& one) { return one == all[0]; });
 }
 
-/// Turns the rows of z (n x m) whose rows of R will be turned (base/turned.h). Returns the turned z; empty where there
-/// are no such rows.
+/// Returns a copy of z (n x m) in which the rows are turned whose rows of R will be turned (base/turned.h). Returns an
+/// empty vector if there are no such rows.
 std::vector<double> turned_z(const BatchMember& member, index_t m) {
   std::vector<double> z;
   const index_t n = member.n;
@@ -43,7 +43,7 @@ std::vector<double> turned_z(const BatchMember& member, index_t m) {
   return z;
 }
 
-/// Brings the members together on the GPU, modifies them there, and brings them back.
+/// Copies the members to a batch on the GPU, modifies the batch there, and copies the results back.
 Work modify_on_gpu(const cpu::ScatteredBatch& of, const BatchTask& task, std::vector<index_t>& pivots,
                    const Poll& poll) {
   const index_t n = of.n, b = index_t(of.members.size());
@@ -97,7 +97,7 @@ Work modify_batch(const std::vector<BatchMember>& members, Uplo uplo, Precision 
   Work work;
   std::vector<index_t> own;
   for (auto& [size, of_this_size] : sizes) {
-    Alike& alike = of_this_size;  // a lambda does not capture a structured binding
+    Alike& alike = of_this_size;  // a lambda cannot capture a structured binding
     alike.batch.n = size.first;
     alike.batch.uplo = uplo;
     alike.batch.precision = precision;

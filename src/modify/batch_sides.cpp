@@ -11,7 +11,7 @@
 namespace gpucholmod {
 namespace {
 
-/// Throws not_finite and overflow.
+/// Checks m columns. Throws not_finite, and overflow if a number is too large for the precision.
 void look_at(const char* argument, const double* columns, index_t rows, index_t m, Precision precision) {
   for (index_t j = 0; j < m; ++j) {
     largest_of(argument, columns + j * rows, rows, 0, j);
@@ -20,13 +20,13 @@ void look_at(const char* argument, const double* columns, index_t rows, index_t 
   }
 }
 
-/// Threads that are of use for right-hand sides of b members of order n.
+/// Returns the number of threads that are of use for right-hand sides of b members of order n.
 int threads_for_sides(const GivenBatchSides& given, index_t n, index_t b) {
   constexpr double worth_a_thread = 5e4;
   return double(n) * double(given.m) * double(b) < worth_a_thread ? 1 : threads_for(0);
 }
 
-/// Looks at z (n x m) and Y (k x m) of all b members. Throws not_finite and overflow, with the member.
+/// Checks z (n x m) and Y (k x m) of all b members. Throws not_finite and overflow, with the member.
 void look_at_all(const GivenBatchSides& given, index_t n, const char* name_of_Y, index_t k, index_t b,
                  Precision precision) {
   const index_t m = given.m;
@@ -40,7 +40,7 @@ void look_at_all(const GivenBatchSides& given, index_t n, const char* name_of_Y,
   });
 }
 
-/// f(member, at) for each right-hand side of all b members, number `at` of all of them.
+/// Calls f(member, at) for each right-hand side of all b members; `at` is its number among all right-hand sides.
 template <class F>
 void for_sides(const GivenBatchSides& given, index_t n, index_t b, F&& f) {
   cpu::for_groups(b, threads_for_sides(given, n, b), unwatched, [&](index_t member) {

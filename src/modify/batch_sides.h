@@ -6,26 +6,28 @@
 
 namespace gpucholmod {
 
-/// Right-hand sides, m of every member, that are changed along with a batch, and where the results go. The arrays
-/// belong to the caller.
+/// Refers to right-hand sides, m of every member, that are changed along with a batch, and to the places of the
+/// results. The arrays belong to the caller.
 struct GivenBatchSides {
   index_t m = 0;
   const double* z = nullptr;    ///< n x m x b
-  const double* Y = nullptr;    ///< k x m x b; where k rows come, the new rows of b; null where rows go
+  const double* Y = nullptr;    ///< k x m x b; for an insertion the new rows of b; null for a removal
   const double* rss = nullptr;  ///< m x b residual sums of squares, which may be NaN; null: none
-  double* new_z = nullptr;      ///< n x m x b, n + k x m x b where rows come, n - k x m x b where they go; not z
-  double* new_rss = nullptr;    ///< m x b; may be rss. null: none
+  /// n x m x b; for an insertion n + k x m x b, for a removal n - k x m x b; must not be z
+  double* new_z = nullptr;
+  double* new_rss = nullptr;    ///< m x b; may be rss; null: none
 };
 
-/// Checks them before a modification, and settles them after it.
+/// Checks right-hand sides before a modification, and completes the results after it.
 class CarriedSides {
  public:
-  /// Of b members, the largest of order n, which `task` modifies: task.sides becomes what a backend sees, as long as
-  /// this lives. Throws not_finite, and overflow if a number is too large for the precision, with the member.
+  /// Checks the right-hand sides of b members, the largest of order n. Sets task.sides to what a backend reads; `task`
+  /// may be used as long as this object lives. Throws not_finite, and overflow if a number is too large for the
+  /// precision, with the member.
   CarriedSides(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task);
 
-  /// Finds the sums when `task` is done. Members with a pivot keep what they had, and all of them the rows of z beyond
-  /// their orders (b).
+  /// Computes the residual sums of squares when `task` is done. Members with a pivot keep their right-hand sides and
+  /// sums. All members keep the rows of z beyond their orders (b).
   void settle(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) const;
 
  private:
@@ -35,17 +37,18 @@ class CarriedSides {
   std::vector<double> rest_;
 };
 
-/// Does the same where rows come, go or move. Rows of new_z beyond the new order of a member become 0.
+/// Checks right-hand sides before rows are inserted, removed or moved, and completes the results after it. Rows of
+/// new_z beyond the new order of a member become 0.
 class ReshapedSides {
  public:
-  /// what.sides, of a change to R, becomes what a backend sees, as long as this lives. Throws what CarriedSides does,
-  /// with "b" for Y.
+  /// Checks the right-hand sides of a change to R. Sets what.sides to what a backend reads; `what` may be used as long
+  /// as this object lives. Throws what CarriedSides throws, with "b" for Y.
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchInsertion& what);
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchRemoval& what);
   ReshapedSides(const GivenBatchSides& given, const HeldBatch& R, BatchShift& what);
 
-  /// Finds the sums, and fills up new_z, when the change is done. Members with a pivot, of which there are none where
-  /// rows go, keep what they had.
+  /// Computes the sums, and fills up new_z, when the change is done. Members with a pivot keep their right-hand sides
+  /// and sums; `pivots` is empty for a removal and a move, in which no pivot fails.
   void settle(const std::vector<index_t>& pivots) const;
 
  private:
@@ -54,7 +57,7 @@ class ReshapedSides {
 
   GivenBatchSides given_;
   index_t n_, coming_, going_;
-  std::vector<index_t> orders_;  ///< before
+  std::vector<index_t> orders_;  ///< orders of the members before the change
   Precision precision_;
   std::vector<double> rest_;
 };

@@ -14,13 +14,14 @@
 namespace gpucholmod {
 namespace {
 
-/// Seconds that calls on the CPU would have saved on the GPU, while CUDA has not been started.
+/// Returns the seconds that the GPU would have saved in calls that ran on the CPU, as long as CUDA has not been
+/// started.
 double& missed() {
   static double seconds = 0;
   return seconds;
 }
 
-/// With `digits` significant digits, and all of those before the point.
+/// Returns a time as text, with `digits` significant digits, and with all digits before the point.
 std::string milliseconds(double seconds, int digits = 2) {
   const double ms = 1e3 * seconds;
   const int before = ms >= 1 ? int(std::floor(std::log10(ms))) + 1 : 1;
@@ -29,7 +30,7 @@ std::string milliseconds(double seconds, int digits = 2) {
   return text;
 }
 
-/// Two times with two digits, or with three if that tells them apart.
+/// Returns two times as text, with two digits, or with three digits if the two-digit texts are the same.
 std::pair<std::string, std::string> apart(double a, double b) {
   const int digits = milliseconds(a) == milliseconds(b) ? 3 : 2;
   return {milliseconds(a, digits), milliseconds(b, digits)};
@@ -41,7 +42,7 @@ std::pair<std::string, std::string> apart(double a, double b) {
               {{"argument", "method"}, {"value", name}});
 }
 
-/// What a method cannot do, by name.
+/// Throws bad_argument if the method that is asked for by name cannot carry out the request.
 void require_possible(const Request& request, Where where) {
   const MethodFacts& asked = facts(request.method);
   if (request.backend == Backend::cuda && !asked.on_cuda)
@@ -61,8 +62,8 @@ void require_possible(const Request& request, Where where) {
   }
 }
 
-/// Returns by what the costs of tuning.h divide the time of a modification that takes `threads` threads at most. They
-/// were found with the rule of threads_that_pay().
+/// Returns the number by which the costs of tuning.h divide the time of a modification that takes at most `threads`
+/// threads. The costs were found with the rule of threads_that_pay().
 double gain_of_threads(const Request& request, double threads) {
   const double n = double(request.n), help = tuning::Costs::thread_help[request.uplo == Uplo::upper ? 0 : 1],
                work = n * n * double(request.k + 8) / help;
@@ -103,12 +104,12 @@ double longer_on(const cuda::Device& device, const Request& request) {
   if (device.kernels == cuda::Kernels::steps)
     return n * Costs::gpu_step_row * double(passes_of(request.k, request.removed, most_columns).size());
   if (device.kernels != cuda::Kernels::plain) return 0;
-  double flops = 0;  // of an entry of the triangle, twice
+  double flops = 0;  // half of the operations for each of the n^2 / 2 entries of the triangle
   for (const PassColumns& pass : passes_of(request.k, request.removed, 16)) flops += IB + 2 * pass.width();
   return n * n * flops / (Costs::gpu_plain_flops * device.multiprocessors);
 }
 
-/// The same on the device that is used.
+/// Returns longer_on() for the device that is used.
 double longer_there(const cuda::Status& status, const Request& request) {
   double longer = 0;
   for (const cuda::Device& device : status.devices)

@@ -5,24 +5,24 @@
 #include "cuda/backend.h"
 #include "modify/methods.h"
 
-/// How a call chooses its method: the only place where "auto" is resolved.
+/// The choice of a method for a call. "auto" is resolved here and nowhere else.
 namespace gpucholmod {
 
-/// What whole calls are expected to take, from ordinary memory to ordinary memory, in seconds: tuning::Costs.
+/// Holds the expected times of whole calls, from ordinary memory to ordinary memory, in seconds, by tuning::Costs.
 struct Expected {
-  double cpu = 0;       ///< the quicker of methods blocked and refactor
+  double cpu = 0;       ///< the shorter of the times of methods blocked and refactor
   double blocked = 0;
-  double refactor = 0;  ///< infinite where it is out of the question: in single precision, or with a slow BLAS
-  double gpu = 0;       ///< method stream, once CUDA has started
-  double start = 0;     ///< of CUDA in this process; 0 when it has
+  double refactor = 0;  ///< infinite if refactoring is out of the question: in single precision, or with a slow BLAS
+  double gpu = 0;       ///< time of method stream, once CUDA has started
+  double start = 0;     ///< time to start CUDA in this process; 0 if CUDA has started
 };
 Expected expected(const Request& request);
 
-/// Returns the seconds to add to `gpu` on a device whose kernels are slower than those which the model of costs was
-/// measured on.
+/// Returns the seconds to add to `gpu` on a device whose kernels are slower than the kernels on which the costs were
+/// measured.
 double longer_on(const cuda::Device& device, const Request& request);
 
-/// Why a backend was taken.
+/// The reasons for choosing a backend.
 enum class Reason {
   cpu_asked,
   cpu_method,
@@ -36,36 +36,38 @@ enum class Reason {
   held
 };
 
-/// What is to be run.
+/// Describes the backend and the method that a call uses.
 struct Choice {
   Backend backend = Backend::cpu;
   Method method = Method::blocked;
   Reason reason = Reason::cpu_asked;
-  bool refactors = false;  ///< method refactor was chosen, not asked for
-  Expected expected;       ///< not for Where::gpu and held
-  double saved = 0;        ///< seconds that calls so far, this one included, would have saved on the GPU
-  std::string unusable;    ///< why no GPU can be used, where that is the reason
+  bool refactors = false;  ///< True if method refactor was chosen, not asked for
+  Expected expected;       ///< expected times; not set for Where::gpu and Where::held
+  double saved = 0;        ///< seconds that the GPU would have saved in the calls so far, this one included
+  std::string unusable;    ///< the reason why no GPU can be used, if `reason` is unusable
 
   Route route() const { return facts(method).route; }
   Algorithm algorithm() const { return backend == Backend::cpu ? facts(method).cpu : facts(method).cuda; }
 };
 
-/// Resolves "auto", and refuses what cannot be. Where nothing else is said, the GPU is taken if it is expected to be
-/// quicker, and starting CUDA is put off until the calls so far, this one included, would have saved what it takes: so
-/// nobody waits for it in vain, nor, by the model, ever for more than twice the time of the best choice. That goes by
-/// n, k, precision, threads and what the machine has (instructions, kind of BLAS) alone, hence the same script makes
-/// the same choices.
+/// Resolves "auto", and throws if what is asked for is not possible. If neither a backend nor a method is asked for,
+/// chooses the GPU if the GPU is expected to be quicker. Does not start CUDA before the calls so far, this one
+/// included, would have saved the time of starting it: so nobody waits for the start in vain, nor, by the model, ever
+/// for more than twice the time of the best choice. The choice does not depend on measured times, but on the calls, the
+/// machine (instructions, kind of BLAS) and the GPU alone, so that the same script makes the same choices.
 ///
 /// Throws bad_argument and backend_unavailable.
 Choice choose(const Request& request, Where where);
 
-/// The reason as a sentence.
+/// Returns the reason of a choice as a sentence.
 std::string why(const Choice& choice);
 
-/// Takes note of a call that is carried out as chosen.
+/// Adds what the GPU would have saved in a call on the CPU, if CUDA has not been started, to the sum that choose()
+/// reads.
 void remember(const Choice& choice);
 
-/// The task with what the choice leaves to be resolved: algorithm, instructions, threads. Throws bad_argument.
+/// Returns the request with the backend and method of the choice, and with algorithm, instructions and threads
+/// resolved. Throws bad_argument.
 Request resolved(const Request& request, const Choice& choice);
 
 }  // namespace gpucholmod

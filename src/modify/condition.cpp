@@ -42,7 +42,7 @@ class NormEstimate {
     signs_ = signs_of(X.data());
   }
 
-  /// Looks at more columns. Returns false where none of them is larger.
+  /// Looks at more columns of the matrix. Returns false if a further step would not raise the estimate.
   bool improve() {
     std::vector<double> slope = signs_;
     multiply_(slope, 1);
@@ -66,7 +66,7 @@ class NormEstimate {
     return signs_ != before;
   }
 
-  /// Returns the places of the `most` largest magnitudes, but for those that have been looked at.
+  /// Returns the places of the `most` largest magnitudes, without the places that have been looked at.
   std::vector<index_t> largest(const std::vector<double>& slope) {
     std::vector<index_t> order(n_);
     std::iota(order.begin(), order.end(), index_t(0));
@@ -105,7 +105,7 @@ double reciprocal_condition(const HeldFactor& R) {
   R.diagonal(diagonal.data());
   const auto [least, largest] = std::minmax_element(diagonal.begin(), diagonal.end());
   if (*least == 0) return 0;
-  // Products are of A / s^2, s being a power of 2: squares of numbers near the ends of the range are no numbers.
+  // Products are with A / s^2, s being a power of 2: squares of numbers near the ends of the range overflow or vanish.
   const double s = std::exp2(std::round(std::log2(*largest)));
   const auto times = [](std::vector<double>& X, double by) {
     for (double& x : X) x *= by;

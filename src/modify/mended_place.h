@@ -9,7 +9,7 @@
 
 namespace gpucholmod {
 
-/// Where a result goes, in which stand-ins become zeros again.
+/// Writes a result to another sink, and makes stand-ins zeros again.
 template <class S>
 class MendedSink : public Sink<S> {
  public:
@@ -28,13 +28,14 @@ class MendedSink : public Sink<S> {
   const Task& task_;
 };
 
-/// A place whose factor has entries on its diagonal that are not positive: the rows of negative ones are turned, those
-/// of right-hand sides with them, and zeros have stand-ins. Unless the call succeeds, what belongs to the caller
-/// becomes what it was.
+/// A place whose factor has entries on its diagonal that are not positive. Rows with a negative entry are turned, and
+/// the rows of right-hand sides with them; zeros have stand-ins. Unless the call succeeds, the destructor restores what
+/// belongs to the caller, but not R itself if R has begun to change.
 template <class S>
 class MendedPlace : NotCopied {
  public:
-  /// task: as it is carried out. Throws bad_diagonal where R has zeros and columns are to be taken away.
+  /// Mends the factor: in a copy, in place, or, from a file, while it is read. task: the task that is carried out.
+  /// Throws bad_diagonal if R has zeros and columns are to be taken away.
   MendedPlace(const Place<S>& given, const S* V, const Task& task, OwnedRightHandSides* sides)
       : task_(task), memory_(given.R, task.n), rows_(source_of(given), task.n, task.uplo),
         zeros_(source_of(given), task.n), place_(given), sides_(sides) {
@@ -97,8 +98,8 @@ class MendedPlace : NotCopied {
   bool succeeded_ = false;
 };
 
-/// Returns run(place, definite): at first for the place that is given, as if the matrix was positive definite. Where
-/// that finds a diagonal that is not positive, it runs again for one that is mended.
+/// Returns run(place, definite). Runs for the given place first, as if the matrix were positive definite. If this run
+/// finds an entry on the diagonal that is not positive, runs again for a mended place.
 template <class S, class F>
 Work mending_diagonal(const Place<S>& place, const S* V, const Task& task, OwnedRightHandSides* sides, F&& run) {
   std::optional<MendedPlace<S>> mended;

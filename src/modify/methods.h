@@ -4,27 +4,27 @@
 
 namespace gpucholmod {
 
-/// Where a factor is, and where the modified one is to be.
-enum class Where { memory = 1, in_place = 2, file = 4, gpu = 8, held = 16 };  ///< gpu, held: in a HeldFactor
+/// The places where a factor is, and where the modified factor is to be.
+enum class Where { memory = 1, in_place = 2, file = 4, gpu = 8, held = 16 };  ///< gpu, held: a HeldFactor
 
-/// The way of a factor through a call: modify/modify.cpp has a function for each.
+/// The ways of a factor through a call; modify/modify.cpp has a function for each.
 enum class Route {
   whole,          ///< all of R at once, in the CPU's memory
-  paper_panels,   ///< Walder's: diagonal blocks on the CPU, what is to their right in panels through a device
-  column_panels,  ///< in panels of whole columns through a device, which may be the CPU
-  on_gpu          ///< R stays in the memory of a GPU
+  paper_panels,   ///< Walder's panels: diagonal blocks on the CPU, the panels on their right through a device
+  column_panels,  ///< panels of whole columns, through a device, which may be the CPU
+  on_gpu          ///< R in the memory of a GPU, where R stays
 };
 
-/// What a method is. To add one: a line here, its name in R/request.R, and, if its route or algorithm is new, a case in
-/// modify/modify.cpp.
+/// Describes a method. To add a method: a line here, its name in R/request.R, and, if its route or algorithm is new, a
+/// case in modify/modify.cpp.
 struct MethodFacts {
   Method method;
   const char* name;
   Route route;
   bool on_cpu, on_cuda;
-  bool carries;             ///< whether right-hand sides can come along
-  Algorithm cpu, cuda;  ///< where it runs there
-  int places;           ///< those of Where that it can handle
+  bool carries;             ///< True if right-hand sides can be modified along
+  Algorithm cpu, cuda;  ///< algorithms on the CPU and on a GPU
+  int places;           ///< sum of the values of Where that the method can handle
 };
 
 namespace methods {
@@ -46,7 +46,7 @@ constexpr MethodFacts all[] = {
 };
 }  // namespace methods
 
-/// Of a method that is resolved.
+/// Returns the facts of a method, which must be resolved.
 constexpr const MethodFacts& facts(Method method) { return methods::all[int(method) - 1]; }
 
 }  // namespace gpucholmod

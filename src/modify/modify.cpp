@@ -21,7 +21,7 @@
 namespace gpucholmod {
 namespace {
 
-/// R's own memory, whose other triangle stays as it is.
+/// Writes to R's own memory, and leaves the other triangle as it is.
 template <class S>
 class Overwriting : public MemorySink<S> {
  public:
@@ -36,7 +36,7 @@ class Overwriting : public MemorySink<S> {
   std::atomic<bool>& begun_;
 };
 
-/// f(source, sink) for a place in memory or a file.
+/// Returns f(source, sink) for a place in memory or a file.
 template <class S, class F>
 Work with_storage(const Place<S>& place, index_t n, F&& f) {
   if (place.where == Where::file) return f(*place.source, *place.sink);
@@ -49,8 +49,8 @@ Work with_storage(const Place<S>& place, index_t n, F&& f) {
   return f(source, sink);
 }
 
-/// out <- R in the precision T that is asked for, where there is nothing to add. Nothing is written before all of R has
-/// been looked at.
+/// Copies R, times task.scale, to `out`, in the precision T that is asked for, if there is nothing to add. Writes
+/// nothing before all of R has been checked.
 template <class T, class S>
 Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   const index_t n = task.n;
@@ -78,7 +78,7 @@ Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   return {};
 }
 
-/// work(W, V) on an upper factor W of scalars T, scaled where that is called for; then W to `out`.
+/// Returns work(W, V) for an upper factor W of scalars T, scaled if necessary, and then stores W in `out`.
 template <class T, class S, class F>
 Work with_working_copy_of(const Place<S>& place, const S* V_data, const Task& task, F&& work) {
   const index_t n = task.n, k = task.k;
@@ -201,7 +201,8 @@ Work by_householder(const Place<S>& place, const S* V, Request task, const Poll&
   return done;
 }
 
-/// Nothing where LAPACK does not find the matrix positive definite, or numbers need scaling.
+/// Forms the modified matrix and factorises it. Returns nothing if LAPACK does not find the matrix positive definite,
+/// or if numbers need scaling.
 std::optional<Work> by_refactoring(const Place<double>& place, const double* V, const Task& task, const Poll& poll) {
   const index_t n = task.n, k = task.k;
   const MatrixView<const double> R{place.R, n, n, n}, columns{V, n, k, n};
@@ -222,8 +223,8 @@ std::optional<Work> by_refactoring(const Place<double>& place, const double* V, 
   return done;
 }
 
-/// Route::whole. Where factorising afresh does not do, as for a matrix that is not `definite`, `task` becomes one of
-/// method blocked.
+/// Runs Route::whole. If factorising afresh is not possible, as for a matrix that is not `definite`, makes `task` a
+/// task of method blocked.
 template <class S>
 Work whole(const Place<S>& place, const S* V, const Request& request, Request& task, bool definite,
            const Poll& poll) {
@@ -247,7 +248,7 @@ Outcome modify(const Place<S>& place, const typename Place<S>::Columns& V_given,
                const Poll& poll) {
   WeightedColumns<S> columns(V_given, asked);
   const Request& request = columns.request();
-  if (!place.factor) columns.V();  // throws before anything is chosen
+  if (!place.factor) columns.V();  // throws before a method is chosen
   const Choice choice = choose(request, place.where);
   Request task = resolved(request, choice);
   OwnedRightHandSides* const sides = request.sides.get();
@@ -269,7 +270,7 @@ Outcome modify(const Place<S>& place, const typename Place<S>::Columns& V_given,
       case Route::whole: return whole(place, V, request, task, definite, poll);
       case Route::paper_panels: return in_paper_panels(place, V, task, poll);
       case Route::column_panels: return in_column_panels(place, V, task, poll);
-      case Route::on_gpu: break;  // above
+      case Route::on_gpu: break;  // handled by run_held()
     }
     return {};
   };

@@ -9,19 +9,19 @@
 
 namespace gpucholmod {
 
-/// Where the factor of a call is, and where the modified one goes. S: what it is stored in.
+/// Describes the place of the factor of a call, and the place of the modified factor. S: the scalar that is stored.
 template <class S>
 struct Place {
-  using Columns = GivenColumns<S>;  ///< V of a call: that of a factor on a GPU may be there as well
+  using Columns = GivenColumns<S>;  ///< V of a call, which may be on the GPU if the factor is there
 
   Where where = Where::memory;
-  const S* R = nullptr;  ///< memory, in_place: n x n
-  S* out = nullptr;      ///< memory: n x n, does not overlap R or V; in_place: R
+  const S* R = nullptr;  ///< n x n; for memory and in_place
+  S* out = nullptr;      ///< memory: n x n, must not overlap R or V; in_place: R
   const Source<S>* source = nullptr;
-  Sink<S>* sink = nullptr;  ///< file: what it is not told to write has to be zero
+  Sink<S>* sink = nullptr;  ///< sink of a file; entries that are not written must be zero
   HeldFactor* factor = nullptr;
-  std::unique_ptr<HeldFactor>* made = nullptr;  ///< held, gpu: the new factor; null: `factor` itself is modified
-  /// Becomes true before R itself changes: a throw after that has lost it.
+  std::unique_ptr<HeldFactor>* made = nullptr;  ///< new factor, for held and gpu; null: `factor` itself is modified
+  /// The flag that becomes true before R itself changes; a later throw means that R is lost.
   std::atomic<bool>* begun = nullptr;
 
   static Place memory(const S* R, S* out) { return {Where::memory, R, out}; }

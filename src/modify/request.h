@@ -11,8 +11,7 @@ namespace gpucholmod {
 
 enum class Backend { automatic, cpu, cuda };
 
-/// The names by which a user asks for an algorithm and a route; modify/methods.h says which. In the order of
-/// R/request.R.
+/// The names by which a user asks for an algorithm and a route (modify/methods.h), in the order of R/request.R.
 enum class Method {
   automatic,
   blocked,
@@ -25,26 +24,29 @@ enum class Method {
   stepwise
 };
 
-/// What to compute, how and where.
+/// Describes what to compute, how and where.
 struct Request : Task {
   Backend backend = Backend::automatic;
   Method method = Method::automatic;
-  LoopOrder loop_order = LoopOrder::b;  ///< of method reference
-  std::optional<paper::Shape> shape;    ///< of method panel; its defaults, if there is none
-  bool downdate = false;                ///< that was asked for in this word
-  std::vector<double> weights;          ///< of the columns of V, any sign; none: 1, and -1 of those that are `removed`
-  std::shared_ptr<OwnedRightHandSides> sides;  ///< z and rss are replaced where the modification can be done
-  /// Whether R's BLAS is one that was written for speed: for the choice of a method.
+  LoopOrder loop_order = LoopOrder::b;  ///< loop order of method reference
+  std::optional<paper::Shape> shape;    ///< sizes of method panel; none: its defaults
+  bool downdate = false;                ///< True if the user asked for a downdate by this word
+  /// The signed weights of V's columns; empty: 1, and -1 for the columns that are `removed`
+  std::vector<double> weights;
+  /// The right-hand sides; z and rss are replaced if the modification succeeds
+  std::shared_ptr<OwnedRightHandSides> sides;
+  /// True if R's BLAS was written for speed, which matters for the choice of a method.
   bool optimised_blas = false;
 };
 
-/// What was done, and by what; everything automatic is resolved.
+/// Describes what was done, and by what; everything automatic is resolved.
 struct Outcome : Work {
   Backend backend = Backend::cpu;
   Method method = Method::blocked;
   Precision precision = Precision::double_;
-  int threads = 0;  ///< of the CPU, that computed (blocked) or moved data (stream, resident)
-  Instructions instructions = Instructions::automatic;  ///< that the CPU's kernels used; automatic: none of them ran
+  int threads = 0;  ///< number of CPU threads that computed (blocked) or moved data (stream, resident)
+  /// The instructions that the CPU's kernels used; automatic: no kernel ran
+  Instructions instructions = Instructions::automatic;
 };
 
 }  // namespace gpucholmod

@@ -18,11 +18,11 @@ namespace gpucholmod {
 namespace {
 
 /// The bounds of inst/design/fan-out.md, within which the factor of A_j is not needed: p v <= most_growth hypot(a, v),
-/// p and v norms of P and V_j |W_j|^1/2 / scale_j, a not above that of R; and a smallest pivot of so many sqrt(n + k)
-/// eps (1 + p^2).
+/// p and v being norms of P and V_j |W_j|^1/2 / scale_j, and a not above the norm of R; and a smallest pivot of at
+/// least least_pivot sqrt(n + k) eps (1 + p^2).
 constexpr double most_growth = 6, least_pivot = 4096;
 
-/// f(), of which errors tell of which member they are.
+/// Returns f(). Adds the member that an error of f() concerns to the error.
 template <class F>
 auto of_member(index_t j, F&& f) {
   try {
@@ -35,7 +35,7 @@ auto of_member(index_t j, F&& f) {
   }
 }
 
-/// One call of solve_modified().
+/// Runs one call of solve_modified().
 class Solving {
  public:
   Solving(HeldFactor& R, const ModifiedSystems& systems, const Poll& poll)
@@ -62,8 +62,8 @@ class Solving {
   }
 
  private:
-  /// Columns of P from `first` on, of which the last `removed` count negative; none where the factor is modified. v:
-  /// their norm in V.
+  /// Describes columns of P, from `first` on, of which the last `removed` are taken away; there are none if the factor
+  /// is modified. v: the norm of these columns before the substitution.
   struct Member {
     index_t first = 0, k = 0, removed = 0;
     double v = 0;
@@ -89,7 +89,7 @@ class Solving {
     if (n_ > 0 && std::isfinite(trace)) norm_ = std::max(norm_, std::sqrt(trace / double(n_)));
   }
 
-  /// As many members as find room, one at least.
+  /// Returns the end of a block that begins at `first`: as many members as there is room for, but at least one.
   index_t end_of_block(index_t first) const {
     const index_t most = std::max(tuning::members_columns, tuning::members_block / std::max<index_t>(n_, 1));
     index_t last = first;
@@ -100,8 +100,8 @@ class Solving {
     return last;
   }
 
-  /// Columns of V_j |W_j|^1/2 / scale_j to P, behind `columns` that are there, as modify() would take them: those that
-  /// are added, then those that are removed.
+  /// Appends the columns of V_j |W_j|^1/2 / scale_j to the `columns` columns of P, in the order of modify(): columns
+  /// that are added, then columns that are taken away.
   Member pack(index_t j, index_t& columns) {
     Member member;
     member.first = columns;
@@ -109,7 +109,7 @@ class Solving {
     for (index_t q = start_[j]; q < start_[j + 1]; ++q)
       largest =
           std::max(largest, of_member(j, [&] { return largest_of("V", given_.V + q * n_, n_, 0, q - start_[j]); }));
-    member.by_factor = given_.k[j] > n_;  // which takes less
+    member.by_factor = given_.k[j] > n_;  // the factor takes less work then
     if (member.by_factor) return member;
     each_signed_column(given_.k[j], [&](index_t q) { return weight(start_[j] + q); }, [&](index_t q, double w) {
       if (w == 0) return;
@@ -162,7 +162,7 @@ class Solving {
       if (outcome_.by_factor[j]) by_factor(j);
   }
 
-  /// T (columns x m, leading dimension ldt) <- the product of these columns of P, transposed, and C.
+  /// Computes T (columns x m, leading dimension ldt), the product of these columns of P, transposed, and C.
   void multiply(index_t first, index_t columns, const double* C, index_t ldt) {
     T_.resize(ldt * given_.m);
     if (n_ > 0)
@@ -170,8 +170,8 @@ class Solving {
                  {C, n_, given_.m, n_}, 0, {T_.data(), columns, given_.m, ldt});
   }
 
-  /// False where the bounds do not allow it. Y (n x m): what becomes the solution, but for a substitution; columns: of
-  /// P.
+  /// Solves with A_j by its capacitance matrix. Returns false if the bounds do not allow it. Y (n x m) becomes the
+  /// solution, but for the back substitution; columns: number of columns of P.
   bool by_capacitance(index_t j, const Member& member, index_t columns, double* Y) {
     if (!capacitance_.factorise({P_.get() + member.first * n_, n_, member.k, n_}, member.removed)) return false;
     const double p_squared = capacitance_.size();
@@ -225,12 +225,12 @@ class Solving {
   const ModifiedSystems& given_;
   const Poll& poll_;
   index_t n_, f_;
-  std::vector<index_t> start_;  ///< column of V at which each begins
+  std::vector<index_t> start_;  ///< column of V at which each modification begins
   double eps_;
   ModifiedOutcome outcome_;
-  double logdet_ = 0, norm_ = 0;  ///< of A; of R, from below
-  std::vector<double> common_;    ///< R'^-1 b, where b is that of all
-  std::unique_ptr<double[]> P_;   ///< room_ numbers
+  double logdet_ = 0, norm_ = 0;  ///< log det A; a lower bound of the norm of R
+  std::vector<double> common_;    ///< R'^-1 b, if all modifications have the same b
+  std::unique_ptr<double[]> P_;   ///< columns of a block, room_ numbers
   index_t room_ = 0;
   std::vector<double> Y_, T_;
   cpu::Capacitance capacitance_;

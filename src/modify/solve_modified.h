@@ -8,44 +8,45 @@
 
 namespace gpucholmod {
 
-/// f modifications of one matrix, A_j = scale_j^2 A + V_j diag(w_j) V_j', j = 1 .. f, and what is wanted of each.
+/// Describes f modifications of one matrix, A_j = scale_j^2 A + V_j diag(w_j) V_j', j = 1 .. f, and the results that
+/// are wanted of each.
 struct ModifiedSystems {
-  /// n, and how a factor is modified; what differs between them (k, weights, scale) is below.
+  /// The order n, and how a factor is modified; k, weights and scale, which differ between modifications, are below.
   Request asked;
   std::vector<index_t> k;           ///< f: columns of each V_j
-  const double* V = nullptr;        ///< n x sum of k, side by side
-  const double* weights = nullptr;  ///< of these columns; null: 1, or -1 where asked.downdate
-  std::vector<double> scale;        ///< f
-  index_t m = 0;                    ///< right-hand sides
-  const double* b = nullptr;        ///< n x m, of all; or n x m f, side by side
-  bool own_b = false;               ///< the latter
+  const double* V = nullptr;        ///< all V_j, n x sum of k, side by side
+  const double* weights = nullptr;  ///< signed weights of these columns; null: 1, or -1 if asked.downdate is true
+  std::vector<double> scale;        ///< f: scale_j
+  index_t m = 0;                    ///< number of right-hand sides
+  const double* b = nullptr;        ///< n x m, for all modifications; or n x m f, side by side
+  bool own_b = false;               ///< True if each modification has its own b
 
-  // Results; null: not wanted. Those of a matrix that is not positive definite are left unspecified.
+  // Results; null: not wanted. Results for a matrix that is not positive definite are unspecified.
   double* solution = nullptr;   ///< n x m f: A_j^-1 b
   double* quadratic = nullptr;  ///< m x f: the diagonal of b'A_j^-1 b
   double* logdet = nullptr;     ///< f: log det A_j
 };
 
-/// What became of them.
+/// Describes the outcomes of the modifications.
 struct ModifiedOutcome {
-  std::vector<index_t> pivot;   ///< f: that at which the modification of R fails, from 0; -1: A_j is positive definite
-  std::vector<char> by_factor;  ///< f: whether R was modified for it
+  std::vector<index_t> pivot;   ///< f: pivot at which the modification of R fails, from 0; -1: A_j is positive definite
+  std::vector<char> by_factor;  ///< f: true if R was modified for A_j
 };
 
-/// Solves with all of them, R being the factor of A: by one substitution for all V_j, and a small matrix for each
-/// (cpu/capacitance.h). Where that might lose accuracy, or A_j might not be positive definite, the factor of A_j is
-/// made, by modify(), and used: so a failing pivot is that of modify(). R itself does not change. `poll` is told, after
-/// every member, the share that is done of all.
+/// Solves with all A_j, R being the factor of A: by one substitution for all V_j, and a small matrix for each A_j
+/// (cpu/capacitance.h). If that might lose accuracy, or if A_j might not be positive definite, makes the factor of A_j
+/// by modify(), and solves with that factor; so a failing pivot is that of modify(). R itself does not change. Passes
+/// the share of all work that is done to `poll`, after every member.
 ///
-/// Memory: P of as many members as have tuning::members_block numbers or tuning::members_columns columns, or of one;
-/// and a factor where one is made.
+/// Memory: P of as many members as have tuning::members_block numbers or tuning::members_columns columns, or of one
+/// member; and the factor of A_j if one is made.
 /// Error: of solutions ||b - A_j x|| < 40 eps ((||A|| + ||V_j |W_j| V_j'||) ||x|| + ||b||), in the 1-norm; more in
 /// inst/design/fan-out.md. Throws not_finite of V and b, what modify() throws, with a field `member`, and what `poll`
 /// throws.
 ModifiedOutcome solve_modified(HeldFactor& R, const ModifiedSystems& systems, const Poll& poll);
 
-/// Overwrites the results (of ModifiedSystems or BatchSystems) of matrices of order n that are not positive definite.
-/// pivots: of each, -1 if it is.
+/// Overwrites the results (of ModifiedSystems or BatchSystems) of matrices of order n that are not positive definite by
+/// `mark`. pivots: the failing pivot of each matrix; -1 if the matrix is positive definite.
 template <class Systems>
 void mark_failed(const Systems& wanted, index_t n, const std::vector<index_t>& pivots, double mark) {
   const index_t m = wanted.m;

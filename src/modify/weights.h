@@ -14,13 +14,14 @@
 
 namespace gpucholmod {
 
-/// V as methods take it: of A + V diag(w) V' times scale^2, the columns of V diag(|w|)^(1/2) / scale that A grows by,
-/// then those that it shrinks by; without those of weight 0. And in the same way Y, of right-hand sides. A factor that
-/// is held gets doubles as ColumnsOfV, which are not made before somebody asks for them.
+/// Holds V as methods read it. For scale^2 (A + V diag(w) V' / scale^2), methods read the columns of V diag(|w|)^(1/2)
+/// / scale that are added to A, and then the columns that are taken away, without columns of weight 0. Holds Y of
+/// right-hand sides in the same way. A factor that is held gets doubles as ColumnsOfV, which are made only when
+/// somebody reads them.
 template <class S>
 class WeightedColumns {
  public:
-  /// V (n x k), which has to outlive this.
+  /// Takes V (n x k), which has to outlive this object.
   WeightedColumns(const GivenColumns<S>& V, const Request& asked)
       : request_(asked), given_(V), Y_(asked.sides ? asked.sides->Y.data() : nullptr) {
     const index_t m = asked.sides ? asked.sides->m : 0;
@@ -47,12 +48,13 @@ class WeightedColumns {
 
   const Request& request() const { return request_; }
   const double* Y() const { return Y_; }
-  /// Returns V in the host's memory. Throws overflow, and not_finite where weights or a scale are given.
+  /// Returns V in the host's memory. Throws overflow, and not_finite if weights or a scale are given.
   const S* V() {
     if (!V_) V_ = as_given_ ? given_.host() : make();
     return V_;
   }
-  /// ColumnsOfV that may not be made yet, but where some are not used and would not be looked at.
+  /// Returns ColumnsOfV that may not be made yet. Makes V at once if some columns are not used, and would not be
+  /// checked.
   ColumnsOfV columns() {
     if (as_given_) return given_;
     if (V_ || !unused_.empty()) return V();
@@ -63,7 +65,7 @@ class WeightedColumns {
   const S* make() {
     const index_t n = request_.n;
     const S* const given = given_.host();
-    own_.reset(new S[n * (request_.k + 1)]);  // a column of weight 0 is looked at behind the others
+    own_.reset(new S[n * (request_.k + 1)]);  // one column more, in which columns of weight 0 are checked
     bool plain = true;
     S* to = own_.get();
     for (const ScaledColumn& column : scaled_) {
@@ -80,7 +82,7 @@ class WeightedColumns {
     std::fill(w.end() - asked.removed, w.end(), -1);
     return w;
   }
-  /// Whether they ask for V as it is: 1, then -1.
+  /// Returns whether the weights leave V as it is: first 1, then -1.
   static bool are_signs(const std::vector<double>& w) {
     return std::all_of(w.begin(), w.end(), [](double x) { return x == 1 || x == -1; }) &&
            std::is_sorted(w.rbegin(), w.rend());
@@ -89,7 +91,7 @@ class WeightedColumns {
     return request_.precision == Precision::single ? double(std::numeric_limits<float>::max())
                                                    : std::numeric_limits<double>::max();
   }
-  /// to <- `by` times a column of V. Returns whether all of that is a number of the precision asked for.
+  /// Computes `by` times a column of V in `to`. Returns whether all results are numbers of the precision asked for.
   bool scale_column(const S* from, double by, S* to) const {
     const double top = most();
     int beyond = 0;
@@ -99,7 +101,7 @@ class WeightedColumns {
     }
     return beyond == 0;
   }
-  /// Throws not_finite where V is not finite, and overflow where a column is too large when it is scaled.
+  /// Throws not_finite if V is not finite, and overflow if a column is too large when it is scaled.
   void find_what_is_wrong() const {
     const index_t n = request_.n, k = request_.k + index_t(unused_.size());
     for (index_t q = 0; q < k; ++q) largest_of("V", given_.host() + q * n, n, 0, q);
@@ -116,8 +118,8 @@ class WeightedColumns {
 
   Request request_;
   GivenColumns<S> given_;
-  bool as_given_ = false;  ///< neither weights nor a scale change them
-  std::vector<ScaledColumn> scaled_;  ///< that V is made of
+  bool as_given_ = false;  ///< True if neither weights nor a scale change V
+  std::vector<ScaledColumn> scaled_;  ///< scaled columns that V is made of
   std::vector<index_t> unused_;       ///< columns of weight 0
   std::unique_ptr<S[]> own_;
   std::vector<double> own_Y_;

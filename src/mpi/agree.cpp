@@ -5,7 +5,7 @@
 namespace gpucholmod::mpi {
 namespace {
 
-/// FNV-1a by words of eight bytes.
+/// Returns a hash of the data: FNV-1a by words of eight bytes, each step of which also mixes high bits into low ones.
 std::uint64_t hash_of(const Bytes& data) {
   std::uint64_t hash = 0xcbf29ce484222325u;
   const auto mix = [&](std::uint64_t word) {

@@ -10,11 +10,12 @@
 
 namespace gpucholmod::mpi {
 
-/// Numbers of messages of one part of an operation are so far from those of the next.
+/// The distance between the message numbers of one part of an operation and those of the next part.
 constexpr index_t next_part = index_t(1) << 32;
 
-/// The columns of one process: each block its rows down to the diagonal, column-major, one behind the other. On a GPU,
-/// there is room for one block here, which is fetched when it is asked for.
+/// The columns of one process: each block has its rows down to the diagonal, column-major, and the blocks are stored
+/// one behind the other. If the columns are on a GPU, ordinary memory has room for one block, which is fetched on
+/// request.
 template <class T>
 class Columns {
  public:
@@ -28,12 +29,13 @@ class Columns {
   Columns(const Layout& layout, int rank, const cpu::Allocate& allocate, std::unique_ptr<Panels<T>> panels)
       : layout_(layout), rank_(rank), allocate_(allocate), panels_(std::move(panels)) {}
 
-  /// last(b) x columns(b); what is below the diagonal is never read. Of a GPU: as long as no other is asked for.
+  /// Returns block b, last(b) x columns(b), of which entries below the diagonal are never read. A block of a GPU is
+  /// valid until another one is asked for.
   MatrixView<T> block(index_t b) const {
     if (panels_ && memory_->held != b) panels_->get(b, fresh(b));
     return view(b);
   }
-  /// The same, for numbers that are yet to come; and when they are there.
+  /// Returns the place of block b, for new numbers; written() has to follow when the numbers are there.
   MatrixView<T> fresh(index_t b) const {
     if (panels_ && !memory_->data) {
       index_t most = 0;
@@ -44,33 +46,34 @@ class Columns {
     memory_->held = b;
     return view(b);
   }
+  /// Copies block b to the GPU, if the columns are on one.
   void written(index_t b) const {
     if (!panels_) return;
     const MatrixView<T> R = view(b);
     panels_->put(b, R);
   }
-  /// What is on the GPU has changed, or is not needed here.
+  /// Gives up the block in ordinary memory, as the block on the GPU has changed or is not needed here.
   void forget() const {
     if (panels_) *memory_ = {};
   }
 
-  /// Null in ordinary memory.
+  /// Returns the panels on the GPU, or null if the columns are in ordinary memory.
   Panels<T>* panels() const { return panels_.get(); }
-  /// Down to the diagonal.
+  /// Returns column j, down to the diagonal.
   T* column(index_t j) const { return block(layout_.block_of(j)).col(j % layout_.width); }
   double bytes() const { return panels_ ? panels_->bytes() : double(sizeof(T)) * double(words_); }
 
-  /// f(b) for each, from left to right.
+  /// Calls f(b) for each block of this process, from left to right.
   template <class F>
   void each_number(F&& f) const {
     for (index_t b = rank_; b < layout_.blocks(); b += layout_.size) f(b);
   }
-  /// f(b, block).
+  /// Calls f(b, block) for each block of this process, from left to right.
   template <class F>
   void each(F&& f) const {
     each_number([&](index_t b) { f(b, block(b)); });
   }
-  /// f(column, entries down to the diagonal, number of the column).
+  /// Calls f(column, entries down to the diagonal, number of the column) for each column.
   template <class F>
   void each_column(F&& f) const {
     each([&](index_t b, MatrixView<T> R) {
@@ -82,7 +85,7 @@ class Columns {
   struct Memory {
     std::shared_ptr<void> owner;
     T* data = nullptr;
-    index_t held = -1;  ///< block, of a GPU
+    index_t held = -1;  ///< number of the block of a GPU that is here, or -1
   };
   static Memory room(index_t words, const cpu::Allocate& allocate) {
     if (words == 0) return {};
@@ -97,8 +100,8 @@ class Columns {
   MatrixView<T> view(index_t b) const {
     return {memory_->data + (panels_ ? 0 : at_[b / layout_.size]), layout_.last(b), layout_.columns(b), ld(b)};
   }
-  /// Columns start at cache lines, and no multiple of 4 KB apart, which would want the same few places in the
-  /// first-level cache.
+  /// Returns the leading dimension of block b. Columns start at cache lines, and not a multiple of 4 KB apart, as such
+  /// columns would compete for a few places in the first-level cache.
   index_t ld(index_t b) const {
     constexpr index_t line = 64 / sizeof(T);
     const index_t whole = (layout_.last(b) + line - 1) / line * line;

@@ -6,13 +6,13 @@
 #include "mpi/columns.h"
 #include "mpi/team.h"
 
-/// Columns of a factor on their way between processes, within an operation of the team.
+/// The exchange of a factor's columns between processes, within an operation of the team.
 namespace gpucholmod::mpi {
 
-constexpr index_t ahead = 2;  ///< blocks of a process that may be on their way from or to process 0
+constexpr index_t ahead = 2;  ///< most blocks of a process on their way from or to process 0 at once
 
-/// Each block of R comes from process 0, where get(b, buffer) appends it to an empty buffer: its columns down to the
-/// diagonal.
+/// Sends each block of R from process 0 to its owner. In process 0, get(b, buffer) appends the columns of block b, down
+/// to the diagonal, to an empty buffer.
 template <class T, class Get>
 void deal(Team& team, const Layout& layout, const Columns<T>& R, Get&& get) {
   const index_t apart = ahead * layout.size;
@@ -40,7 +40,7 @@ void deal(Team& team, const Layout& layout, const Columns<T>& R, Get&& get) {
   }
 }
 
-/// put(column, number) in process 0 for each column, from left to right.
+/// Calls put(column, number) in process 0 for each column, from left to right.
 template <class T, class Put>
 void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
   const index_t apart = ahead * layout.size;
@@ -67,8 +67,8 @@ void collect(Team& team, const Layout& layout, const Columns<T>& R, Put&& put) {
   }
 }
 
-/// Gathers numbers of columns in all processes: append(own, column, j) appends the `count` numbers of a column of R in
-/// the process that has it, and tell(j, numbers) is called of every column in every process.
+/// Gathers `count` numbers of each column in all processes: calls append(own, column, j), which appends the numbers of
+/// column j of R, in the process that has the column, and tell(j, numbers) for every column in every process.
 template <class S, class T, class Append, class Tell>
 void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, index_t count, Append&& append,
                      Tell&& tell) {
@@ -84,9 +84,9 @@ void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, inde
   }
 }
 
-/// place(j, column, s) for each column j of another factor that this process will have: `column` holds column s =
-/// source[j] of R, s + 1 numbers. Where s is negative, nothing comes. As a process takes part in each of its own
-/// blocks, none is more than a round ahead of those it sends to.
+/// Calls place(j, column, s) for each column j of another factor that this process will have: `column` holds column s =
+/// source[j] of R, s + 1 numbers. Columns with a negative source[j] are left out. Each process takes part in each of
+/// its own blocks, so no process is more than a round ahead of the processes that it sends to.
 template <class T, class Place>
 void move_columns(Team& team, const Layout& layout, const Columns<T>& R, const Layout& to,
                   const std::vector<index_t>& source, Place&& place) {

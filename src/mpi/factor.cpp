@@ -14,7 +14,7 @@
 namespace gpucholmod::mpi {
 namespace {
 
-/// What is done with a factor, and to it.
+/// Carries out the operations on a factor of scalars T over several processes.
 template <class T>
 class Shared : public SharedStorage<T> {
   using Base = SharedStorage<T>;
@@ -99,7 +99,7 @@ class Shared : public SharedStorage<T> {
     });
   }
 
-  // What modify_stored() needs.
+  // The members that modify_stored() needs.
 
   using Computed = T;
   static constexpr bool looks = false;
@@ -144,7 +144,7 @@ class Shared : public SharedStorage<T> {
       if (panels_) {
         const index_t pivot =
             panels_->run(from.columns_, to ? &to->columns_ : nullptr, R_.columns_, down_, poll_, work);
-        // No pivot of an update can fail but one that is too large.
+        // A pivot of an update fails only if it is too large.
         if (pivot >= 0 && task_.removed == 0) throw overflow(pivot, pivot);
         return pivot;
       }
@@ -177,7 +177,7 @@ class Shared : public SharedStorage<T> {
   std::unique_ptr<Shared> divided(int e) const { return multiplied(std::scalbn(1.0, -e), Result::no); }
   std::unique_ptr<Shared> scaled(double by) const { return multiplied(by, Result::yes); }
   void multiply(double by) { copy_columns(columns_, columns_, by, Result::yes); }
-  /// Throws bad_diagonal.
+  /// Finds the bounds of a result anew. Throws bad_diagonal if a diagonal entry is no normal number.
   void settle_range() {
     require_normal_diagonal(columns_);
     look_here();
@@ -219,15 +219,15 @@ class Shared : public SharedStorage<T> {
     return all;
   }
 
-  /// A change of rows and columns.
+  /// Describes a change of rows and columns.
   struct Change {
-    index_t order;  ///< afterwards
-    double most;    ///< the largest norm of a column that is inserted
-    bool grows;     ///< no entry of the diagonal becomes smaller
+    index_t order;  ///< order of the factor after the change
+    double most;    ///< largest norm of an inserted column
+    bool grows;     ///< True if no entry of the diagonal becomes smaller
   };
-  /// Calls f(change, e) into another factor, which is taken in place of this one where made is null; numbers near the
-  /// ends of the range are divided by 2^e on the way. On GPUs by way of ordinary memory. Returns what f does: where
-  /// that is a failing pivot, nothing has changed.
+  /// Calls f(reshaping, e), which writes to another factor. The other factor becomes *made or, if `made` is null,
+  /// replaces this one. Numbers near the ends of the range are divided by 2^e on the way. On GPUs, f reads and writes
+  /// copies in ordinary memory. Returns the result of f: if that is a failing pivot, this factor has not changed.
   template <class F>
   index_t reshape(Operation what, const Change& change, const Task& task, std::unique_ptr<HeldFactor>* made,
                   const Poll& poll, F&& f) {
@@ -249,7 +249,7 @@ class Shared : public SharedStorage<T> {
       if (e != 0 || on_gpu()) other->copy_columns(out, other->columns_, std::scalbn(1.0, e), Result::yes);
       return -1;
     });
-    std::atomic<bool> elsewhere{false};  // stays so: this replace() cannot throw
+    std::atomic<bool> elsewhere{false};  // stays false, as this replace() cannot throw
     if (pivot < 0) replace(std::move(other), made, elsewhere);
     return pivot;
   }

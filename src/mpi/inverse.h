@@ -6,19 +6,19 @@
 
 namespace gpucholmod::mpi {
 
-/// The upper triangle of A^-1 = W W', W = R^-1, in blocks of columns as those of R, in double precision; within an
-/// operation of the team.
+/// Returns the upper triangle of A^-1 = W W', W = R^-1, in double precision and in the same blocks of columns as R;
+/// within an operation of the team.
 ///
 ///   for each block t, from left to right:
 ///     its owner     W_t <- [ -C_t; I ] R_tt^-1       C_b = sum of W_s R_sb over the blocks s < b
-///     sends W_t to all, who for their blocks of columns do
+///     sends W_t to all processes, which compute, for each block b of their own columns,
 ///       b > t       C_b <- C_b + W_t R_tb
 ///       b <= t      X_b <- X_b + W_t W_bt'           rows down to the diagonal of b;
 ///                                                    W_bt: the rows of W_t that belong to block b
 ///
-/// X_b takes the place of W_b, which takes that of C_b. The owner of the next block is first to have what it needs for
-/// it. Blocks add up in the same order whoever has them: the same bits with any number of processes. Reference: Du Croz
-/// & Higham 1992.
+/// X_b overwrites W_b, which overwrites C_b. The owner of block t + 1 brings that block up to date first, and sends
+/// W_(t + 1) before it continues with its other blocks. Every sum over blocks has the same order whoever owns the
+/// blocks: the bits are the same with any number of processes. Reference: Du Croz & Higham 1992.
 template <class T>
 Columns<double> inverted(Team& team, const Layout& layout, const Columns<T>& R, const cpu::Allocate& allocate) {
   using blas::Op;
@@ -49,7 +49,7 @@ Columns<double> inverted(Team& team, const Layout& layout, const Columns<T>& R, 
     }
     team.look();
   };
-  bool found = false;  // W_t, by this process, when it had just added W_(t - 1) there
+  bool found = false;  // true if this process has computed and sent W_t already, in the round of t - 1
   for (index_t t = 0; t < layout.blocks(); ++t) {
     const auto send = [&](index_t b) {
       multiply_by_inverse(b);

@@ -7,16 +7,16 @@
 
 namespace gpucholmod::mpi {
 
-/// Columns of a block in ordinary memory: the message of a block step grows with them, the number of messages shrinks
-/// (inst/design/processes.md). A multiple of 8, the most rows of a row block of the kernels.
+/// The number of columns of a block in ordinary memory. With more columns, the message of a block step is longer, and
+/// messages are fewer (inst/design/processes.md). A multiple of 8, the most rows of a row block of the kernels.
 constexpr index_t block_width = 64;
 
-/// The same of a panel, a block that lies on a GPU: a multiple of 128, its strips. Narrower ones take more launches,
-/// wider ones leave other GPUs without work. Measured: log/figures-of-the-notes.md.
+/// Returns the number of columns of a panel, a block on a GPU: a multiple of 128, the columns of a strip. Narrower
+/// panels take more launches, wider panels leave other GPUs without work. Measured: log/figures-of-the-notes.md.
 constexpr index_t panel_width(index_t n) { return std::clamp<index_t>((n / 16 + 127) / 128 * 128, 512, 2048); }
 
-/// Who has which columns of an upper factor of order n: blocks of neighbouring ones, dealt out to `size` processes in
-/// turn.
+/// Describes which process has which columns of an upper factor of order n: blocks of neighbouring columns are dealt
+/// out to `size` processes in turn.
 ///
 ///     0   1   2   0   1   2   0      3 processes
 ///   +---+---+---+---+---+---+--+
@@ -34,11 +34,11 @@ struct Layout {
   index_t block_of(index_t j) const { return j / width; }
   int owner(index_t b) const { return int(b % size); }
   int owner_of_column(index_t j) const { return owner(block_of(j)); }
-  /// The first block of a process from block b on, which need not be there.
+  /// Returns the number of a process's first block from block b on, which may be behind the last block.
   index_t next_of(int process, index_t b) const { return b + (process - owner(b) + size) % size; }
-  /// Whether a process has a block behind block b.
+  /// Returns whether a process has a block behind block b.
   bool has_behind(int process, index_t b) const { return next_of(process, b + 1) < blocks(); }
-  /// Of these the others than `but`.
+  /// Returns the processes other than `but` that have a block behind block b.
   std::vector<int> behind(index_t b, int but) const {
     std::vector<int> all;
     for (int p = 0; p < size; ++p)

@@ -12,7 +12,8 @@ template <class T>
 PanelSweep<T>::PanelSweep(Team& team, const Layout& layout, MatrixView<const double> V, const Task& task, double scale)
     : team_(team), layout_(layout), V_(V), task_(task), scale_(scale), carries_(task.right.m() > 0) {}
 
-/// The narrowest passes that any GPU wants, as messages are of one width; by steps, where one of them can do no more.
+/// Takes the narrowest passes that any GPU has room for, as all messages have one width, and the stepwise launch if one
+/// of the GPUs supports no other.
 template <class T>
 bool PanelSweep<T>::in_passes(const Columns<T>& R) {
   const PanelWay own = R.panels()->way(task_);
@@ -29,8 +30,8 @@ std::vector<int> PanelSweep<T>::receivers(index_t b) const {
   return all;
 }
 
-/// Where an earlier pass would have failed behind `pivot` in the same panel, the whole downdate may fail before it:
-/// which the panel's diagonal block tells, modified at once.
+/// Returns the pivot at which the whole downdate fails, if one pass fails at `pivot` of panel b. The passes that follow
+/// have not run and may fail at an earlier row, so the CPU modifies the diagonal block with all columns of V at once.
 template <class T>
 index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, index_t pivot) const {
   const index_t m = layout_.columns(b);
@@ -47,7 +48,7 @@ index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, inde
   return found < 0 ? pivot : std::min(found, pivot);
 }
 
-/// Panel b, and its message. Returns the failing pivot, or -1.
+/// Modifies panel b and sends its message. Returns the failing pivot, or -1.
 template <class T>
 index_t PanelSweep<T>::modify(index_t b) {
   const bool in_passes = task_.removed > 0 && block_columns::passes_of(task_.k, task_.removed, way_.columns).size() > 1;
@@ -59,7 +60,7 @@ index_t PanelSweep<T>::modify(index_t b) {
   return -1;
 }
 
-/// V of this process's panels, one behind the other; in `rows`, where that is not all of it.
+/// Returns the rows of V of this process's panels, one panel behind the other; in `rows`, unless these are all rows.
 template <class T>
 MatrixView<const double> PanelSweep<T>::own_rows(std::vector<double>& rows) const {
   if (layout_.size == 1) return V_;
@@ -92,7 +93,7 @@ index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Colu
   gpu_ = R.panels()->modification(to ? to->panels() : nullptr, own_rows(rows), task_, scale_, way_,
                                   carries ? task_.right : RightHandSideView{}, [this] { team_.look(); });
   if (to) to->forget();
-  index_t modified = 0;  // panels up to there, as far as they are this process's
+  index_t modified = 0;  // this process has modified its panels before this one
   for (index_t b = 0; b < blocks; ++b) {
     const bool mine = layout_.owner(b) == rank,
                next = layout_.size > 1 && b + 1 < blocks && layout_.owner(b + 1) == rank;

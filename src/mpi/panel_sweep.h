@@ -7,38 +7,39 @@
 
 namespace gpucholmod::mpi {
 
-/// Rank-k modification of a factor whose panels lie on the GPUs of several processes. A panel's diagonal block is
-/// modified as a factor of its own, by all passes, and what that has done is one message to all who have panels on the
-/// right:
+/// Runs a rank-k modification of a factor whose panels are on the GPUs of several processes. The owner of a panel
+/// modifies the panel's diagonal block as a factor of its own, in all passes, and sends the transforms in one message
+/// to all processes that have panels on the right:
 ///
 ///            panel                               on the GPU of its owner:
-///      + - - +---+ - - -     for each panel b on the left, when its message is there:
-///        \   | b |             its rows in the panel, and the panel's rows of V    (follow)
+///      + - - +---+ - - -     for each panel b on the left, when the message of b is there:
+///        \   | b |             the rows of b in the panel, and the panel's rows of V    (follow)
 ///          \ +---+           then
-///            \ d |             the diagonal block, into a message                  (modify)
+///            \ d |             the diagonal block, whose transforms are the message     (modify)
 ///
-/// Who owns the panel behind b brings that past b first, modifies it and sends its message, and then does the rest of
-/// b: so a message and a panel are all that others wait for. The same bits with any number of processes.
+/// The owner of panel b + 1 first applies the message of b to that panel, modifies the panel and sends its message.
+/// Then the owner applies the message of b to its other panels. So other processes wait for one message and one panel
+/// alone. The bits are the same with any number of processes.
 ///
 /// Error: that of a pass (inst/design/segments.md). Reference: inst/design/processes.md.
 template <class T>
 class PanelSweep {
  public:
-  /// V: n x k, scaled as the factor is, whole in each process. `scale`: of the result. Right-hand sides are carried by
-  /// process 0, and told to all.
+  /// Wraps V (n x k, scaled as the factor is, whole in each process) and the task. `scale`: the number that multiplies
+  /// the result. Process 0 carries right-hand sides, and sends them to all in the end.
   PanelSweep(Team& team, const Layout& layout, MatrixView<const double> V, const Task& task, double scale);
 
-  /// Whether V goes in several passes: known to all in an operation of the team, which this is part of.
+  /// Agrees on the way of all GPUs, within an operation of the team, and returns whether V needs several passes.
   bool in_passes(const Columns<T>& R);
 
-  /// This process's part, within an operation of the team: to <- R~, which may be R; null: only the verdict is of
-  /// interest, where there is one pass. `original`: by * original is what R begins with; R itself may be overwritten.
-  /// Returns the failing pivot, where this process finds it, or -1.
+  /// Does this process's part, within an operation of the team: to <- R~. `to` may be R; null: a dry run, for one pass
+  /// alone. `original`: R is by * original at the beginning, and may be overwritten. Returns the failing pivot if this
+  /// process finds it, or -1.
   index_t run(const Columns<T>& R, const Columns<T>* to, const Columns<T>& original, double by, const Poll& poll,
               Work& work);
 
  private:
-  /// Those of the others that need what a panel has done.
+  /// Returns the other processes that need the message of panel b.
   std::vector<int> receivers(index_t b) const;
   MatrixView<const double> own_rows(std::vector<double>& rows) const;
   index_t modify(index_t b);

@@ -11,21 +11,22 @@
 
 namespace gpucholmod::mpi {
 
-/// Rows and columns of A come, go or move, as in cpu/reshape.h, from a factor into another one that is new: columns go
-/// to whose they are there; what lies behind is modified by a sweep that begins at the block of the first row that
-/// changes. What depends on few columns alone each process does by itself. Within an operation of the team; right.out
-/// and right.rest are written in each.
+/// Inserts, deletes or moves rows and columns of A, as in cpu/reshape.h, from a factor into a new one. Each column is
+/// sent to its owner in the new factor. A sweep modifies the trailing part, and begins at the block of the first row
+/// that changes. Every process does by itself the work that depends on few columns alone. Within an operation of the
+/// team; every process writes right.out and right.rest.
 ///
 /// Error: the residual ratio of a modification. Reference: inst/design/reshape.md, processes.md.
 template <class T>
 class Reshaping {
  public:
-  /// R into `out`. instructions: those that all processes have.
+  /// Wraps R and the new factor `out`. instructions: a set that all processes have.
   Reshaping(Team& team, const Layout& from, const Columns<T>& R, const Layout& to, const Columns<T>& out,
             const Task& task, Instructions instructions, const Poll& poll)
       : team_(team), from_(from), R_(R), to_(to), out_(out), task_(task), instructions_(instructions), poll_(poll) {}
 
-  /// Returns -1, or where this process finds that the diagonal of R is not positive.
+  /// Deletes rows and columns `gone`, in ascending order. Returns the row at which this process finds a diagonal entry
+  /// that is not positive, or -1.
   index_t remove(const std::vector<index_t>& gone) {
     const index_t m = to_.n, k = index_t(gone.size()), first = std::min(k > 0 ? gone[0] : m, m);
     const std::vector<index_t> keep = others_than(gone, from_.n);
@@ -33,7 +34,7 @@ class Reshaping {
     const auto append = [&](std::vector<T>& own, const T* column, index_t j) {
       for (const index_t g : gone) own.push_back(g < j ? column[g] : T(0));
     };
-    index_t next = 0;  // of those that are kept
+    index_t next = 0;  // in `keep`
     tell_of_columns<T>(team_, from_, R_, k, append, [&](index_t j, const T* row) {
       if (next == m || keep[next] != j) return;
       for (index_t q = 0; q < k; ++q) V[next + q * m] = row[q];
@@ -47,8 +48,8 @@ class Reshaping {
     return modify_rest(first, V, k, Sign::update, Y);
   }
 
-  /// Of R divided by 2^e, as is what comes of it, by X and right-hand sides that are not. Returns the failing pivot,
-  /// where this process finds it, or -1.
+  /// Inserts p rows and columns, the columns X, at row `at`. R is divided by 2^e, and so is the result; X and the
+  /// right-hand sides are not. Returns the failing pivot if this process finds it, or -1.
   index_t insert(index_t at, const double* X, index_t p, int e) {
     const index_t n = from_.n, m = to_.n;
     const cpu::Inserted<T> inserted(n, at, X, p, e, task_.right, [&](MatrixView<double> B) {
@@ -72,6 +73,7 @@ class Reshaping {
     return modify_rest(at + p, V, p, Sign::downdate, inserted.Y());
   }
 
+  /// Moves row and column `from` to number `to`.
   void shift(index_t from, index_t to) {
     const index_t n = from_.n;
     task_.right.pass_through();
@@ -83,8 +85,8 @@ class Reshaping {
   }
 
  private:
-  /// Rows and columns from `first` on of `out` <- the factor of what they are +- V V', where V (m x k) is zero above;
-  /// the right-hand sides come along.
+  /// Modifies the trailing part S of `out`, from row and column `first` on: S <- the factor of S'S +- V V', where V (m
+  /// x k) is zero above `first`. Modifies the right-hand sides too. Returns the failing pivot, or -1.
   index_t modify_rest(index_t first, const std::vector<T>& V, index_t k, Sign sign, const std::vector<double>& Y) {
     const index_t m = to_.n;
     if (first == m || k == 0) {
@@ -101,10 +103,10 @@ class Reshaping {
     return -1;
   }
 
-  /// Row by row, a column gives a reflection, which turns its entry below the diagonal into the one above it; by the
-  /// owners, from left to right, who tell all others.
+  /// Moves a row and column to the right. From left to right, the owner of each column finds the reflection that turns
+  /// the entry below the diagonal into the diagonal entry, and sends the reflection to all others.
   void move_right(index_t from, index_t to, const std::vector<index_t>& source) {
-    std::vector<T> below(to);  // the diagonal, of columns of this process
+    std::vector<T> below(to);  // entries below the diagonal, in columns of this process
     move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {
       T* const into = out_.column(j);
       std::copy_n(column, std::min(s, j) + 1, into);
@@ -112,7 +114,7 @@ class Reshaping {
       if (s > j) below[j] = column[j + 1];
     });
     turns_.resize(to - from);
-    const auto turn = [&](index_t b, index_t t, auto&& find) {  // the columns of block b, by the reflections of block t
+    const auto turn = [&](index_t b, index_t t, auto&& find) {  // applies the reflections of block t to block b
       const index_t first = std::max(to_.first(t), from), last = std::min(to_.last(t), to);
       for (index_t j = std::max(to_.first(b), from); j < to_.last(b); ++j) {
         T* const column = out_.column(j);
@@ -120,7 +122,7 @@ class Reshaping {
         find(column, j);
       }
     };
-    // Blocks that give reflections.
+    // Blocks [begin, end) give reflections.
     const index_t begin = to_.block_of(from), end = from < to ? to_.block_of(to - 1) + 1 : begin;
     index_t known = begin;
     const auto learn = [&](index_t t) {
@@ -147,7 +149,8 @@ class Reshaping {
     for (index_t t = begin; t < end; ++t) learn(t);
   }
 
-  /// The column that moves gives all reflections, from the last on; each process follows.
+  /// Moves a row and column to the left. The moved column gives all reflections, from its last entry up, which each
+  /// process applies to its own columns.
   void move_left(index_t from, index_t to, const std::vector<index_t>& source) {
     std::vector<T> moved(from + 1);
     if (from_.owner_of_column(from) == team_.rank()) {

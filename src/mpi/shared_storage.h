@@ -18,11 +18,11 @@
 
 namespace gpucholmod::mpi {
 
-/// A factor of scalars T over several processes: its columns in each, and what goes in and comes out.
+/// Holds this process's columns of a factor of scalars T over several processes, and brings numbers in and out.
 template <class T>
 class SharedStorage : public SharedFactor {
  public:
-  /// Not a factor yet. Where `make` is empty, in ordinary memory.
+  /// Allocates columns that are not a factor yet: on a GPU by `make` or, if `make` is empty, in ordinary memory.
   SharedStorage(Team& team, index_t n, const cpu::Allocate& allocate, const MakePanels& make)
       : team_(team), layout_{n, team.size(), make ? make.width(n) : block_width}, allocate_(allocate), make_(make),
         columns_(make ? Columns<T>(layout_, team.rank(), allocate, make.make<T>(layout_, team.rank()))
@@ -105,7 +105,7 @@ class SharedStorage : public SharedFactor {
     throw Error(ErrorCode::not_supported, "a factor over several processes has no zeros on its diagonal",
                 {{"operation", "set_diagonal"}});
   }
-  /// The same bits with any number of processes.
+  /// Returns ||R||_F^2, with the same bits for any number of processes.
   double trace() const override {
     std::vector<double> squares(layout_.n);
     together(Operation::columns, [&] {
@@ -117,14 +117,14 @@ class SharedStorage : public SharedFactor {
     return sum;
   }
 
-  /// Gives a factor that has been made its number.
+  /// Gives its number to a factor that has been made.
   void set_number() { number_ = team_.new_number(); }
 
  protected:
-  /// Whether numbers are those of a factor that a call makes.
+  /// The purpose of a copy: the result of a call (yes), or a factor that is computed with (no).
   enum class Result { yes, no };
 
-  /// out (n) <- f(column, its number), in all; within an operation.
+  /// Computes out (n) <- f(column, its number) in all processes; within an operation.
   template <class F>
   void of_columns(double* out, F&& f) const {
     tell_of_columns<double>(
@@ -132,7 +132,7 @@ class SharedStorage : public SharedFactor {
         [&](std::vector<double>& own, const T* column, index_t j) { own.push_back(f(column, j)); },
         [&](index_t j, const double* x) { out[j] = *x; });
   }
-  /// put(column, number) in process 0 for each column, from left to right.
+  /// Calls put(column, number) in process 0 for each column, from left to right.
   template <class Put>
   void collected(Put&& put) const {
     together(Operation::collect, [&] {
@@ -141,14 +141,14 @@ class SharedStorage : public SharedFactor {
     });
   }
 
-  /// An operation, after which nothing of a GPU is kept here.
+  /// Runs an operation, and gives up the block of a GPU that it has brought to ordinary memory.
   index_t together(Operation what, const std::function<index_t()>& f) const {
     const index_t pivot = team_.together(what, number_, f);
     columns_.forget();
     return pivot;
   }
 
-  /// Finds out how large and how small the entries are; within an operation.
+  /// Finds the bounds of the entries anew; within an operation.
   void look_here() {
     range_ = {0, std::numeric_limits<double>::infinity()};
     columns_.each_column([&](const T* column, index_t entries, index_t j) {
@@ -159,16 +159,16 @@ class SharedStorage : public SharedFactor {
     columns_.forget();
     range_ = {team_.largest(range_.most), -team_.largest(-range_.least)};
   }
-  /// Throws bad_diagonal where an entry of the diagonal of a result, as far as it is here, is no normal number.
+  /// Throws bad_diagonal if a diagonal entry of a result, in a column of this process, is no normal number.
   static void require_normal_diagonal(const Columns<T>& columns) {
     columns.each_column([](const T* column, index_t, index_t j) { require_normal(column[j], j); });
     columns.forget();
   }
 
-  /// Columns in ordinary memory.
+  /// Allocates columns in ordinary memory.
   Columns<T> here(const Layout& layout) const { return Columns<T>(layout, team_.rank(), allocate_); }
-  /// to <- by * from, which may be the same. Throws overflow and bad_diagonal, as of the result of a call, or of R as
-  /// it is computed with.
+  /// Computes to <- by * from; `to` may be `from`. Throws overflow and bad_diagonal, by the rules for the result of a
+  /// call or for a factor that is computed with.
   void copy_columns(const Columns<T>& from, const Columns<T>& to, double by, Result result) const {
     if (by == 1 && from.panels() && to.panels()) return to.panels()->copy(*from.panels());
     from.each([&](index_t b, MatrixView<T> R) {
@@ -200,7 +200,8 @@ class SharedStorage : public SharedFactor {
   index_t number_ = 0;
 
  private:
-  /// What has to be the same in all: what is known of the entries' sizes, and the instructions that all of them have.
+  /// Gives all processes the same bounds of the entries, and the best instructions that all of them have. Throws
+  /// bad_argument if the GPUs differ in compute capability.
   void settle() {
     range_ = {team_.largest(range_.most), -team_.largest(-range_.least)};
     if (const int own = on_gpu() ? columns_.panels()->compute_capability() : 0; own > 0)

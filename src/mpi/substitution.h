@@ -6,8 +6,8 @@
 
 namespace gpucholmod::mpi {
 
-/// B (n x m, in every process) <- R'^-1 B or R^-1 B, for few right-hand sides, in double precision; within an operation
-/// of the team.
+/// Computes B (n x m, in every process) <- R'^-1 B or R^-1 B, for few right-hand sides, in double precision; within an
+/// operation of the team.
 template <class T>
 class SharedSubstitution {
   using Op = blas::Op;
@@ -16,10 +16,11 @@ class SharedSubstitution {
   SharedSubstitution(Team& team, const Layout& layout, const Columns<T>& R, double* B, index_t m)
       : team_(team), layout_(layout), R_(R), B_{B, layout.n, m, layout.n} {}
 
-  /// Block by block, by the owner of its columns, which has all that is above the diagonal there, and needs the
-  /// solution above. What is computed does not depend on who owns what. Only the first `end` rows are solved for, with
-  /// the part of R above and left of there; from those behind what these take from them is subtracted.
+  /// Solves R'X = B block by block. The owner of a block's columns has all of R above their diagonal, and needs the
+  /// solution above the block. The bits do not depend on which process owns which block.
   void forward() { forward(layout_.n); }
+  /// Solves for the first `end` rows alone, with the leading part of R, and subtracts the share of these rows from the
+  /// rows behind.
   void forward(index_t end) {
     end_ = end;
     for (index_t b = 0; b < layout_.blocks(); ++b) {
@@ -34,13 +35,14 @@ class SharedSubstitution {
     for (index_t b = 0; b < layout_.blocks(); ++b) receive(b, next_part + b);
   }
 
-  /// From below: a process sums up what its columns take from the rows above, and gives the owner of a block its sum
-  /// when that comes up. Sums of several processes round otherwise than that of one.
+  /// Solves RX = B from below. Each process sums up what its columns subtract from the rows above, and sends the sum
+  /// for a block to the block's owner when the block is next. Sums of several processes are rounded differently from
+  /// the sum of one process.
   void back() {
     const index_t n = layout_.n, m = B_.cols, blocks = layout_.blocks();
     std::vector<double> memory(n * m);
     const MatrixView<double> taken{memory.data(), n, m, n};
-    index_t waiting = -1;  // a block that has been taken from the row block above it alone
+    index_t waiting = -1;  // a solved block whose share has been added for the block above alone
     for (index_t b = blocks - 1; b >= 0; --b) {
       const std::vector<int> behind = layout_.behind(b, layout_.owner(b));
       if (layout_.owner(b) != team_.rank()) {
@@ -62,7 +64,7 @@ class SharedSubstitution {
   }
 
  private:
-  /// Rows of the solution that this process has not made, once.
+  /// Receives block b of the solution, unless this process has computed or received that block already.
   void receive(index_t b, index_t index) {
     if (layout_.owner(b) == team_.rank() || (b < index_t(there_.size()) && there_[b])) return;
     const Bytes got = team_.take(layout_.owner(b), index);
@@ -93,24 +95,24 @@ class SharedSubstitution {
       for (index_t i = layout_.first(b); i < layout_.last(b); ++i) taken(i, s) += *from++;
   }
 
-  /// So many rows of B_b from `from` on.
+  /// Returns `rows` rows of B_b from `from` on.
   MatrixView<double> rows_of_B(index_t b, index_t from, index_t rows) const {
     return B_.block(layout_.first(b) + from, 0, rows, B_.cols);
   }
-  /// Rows [first, last) of block b's columns, as doubles.
+  /// Returns rows [first, last) of block b's columns of R, as doubles.
   MatrixView<const double> part(index_t b, index_t first, index_t last) {
     const MatrixView<const T> all = R_.block(b);
     return cpu::as_doubles(all.block(first, 0, last - first, all.cols), buffer_);
   }
   index_t rows_to_solve(index_t b) const { return std::clamp<index_t>(end_ - layout_.first(b), 0, layout_.columns(b)); }
-  /// B_b <- B_b - R_tb' B_t, in rows of B_b from `from` on.
+  /// Computes B_b <- B_b - R_tb' B_t, in rows of B_b from `from` on.
   void subtract_above(index_t b, index_t t, index_t from) {
     const index_t wide = layout_.columns(b) - from, high = rows_to_solve(t);
     const MatrixView<const double> R = part(b, layout_.first(t), layout_.first(t) + high);
     blas::gemm(-1, Op::transpose, R.block(0, from, high, wide), Op::none, rows_of_B(t, 0, high), 1,
                rows_of_B(b, from, wide));
   }
-  /// taken <- taken + R_b x_b in rows [first, last).
+  /// Computes taken <- taken + R_b x_b in rows [first, last).
   void take_from(index_t b, index_t first, index_t last, const MatrixView<double>& taken) {
     if (first == last) return;
     blas::gemm(1, Op::none, part(b, first, last), Op::none, rows_of_B(b, 0, layout_.columns(b)), 1,
@@ -128,7 +130,7 @@ class SharedSubstitution {
   const Layout& layout_;
   const Columns<T>& R_;
   MatrixView<double> B_;
-  index_t end_ = 0;  ///< rows that are solved for, forward
+  index_t end_ = 0;  ///< rows that forward() solves for
   std::vector<char> there_;
   std::vector<double> buffer_;
 };

@@ -8,20 +8,20 @@
 namespace gpucholmod::mpi {
 namespace {
 
-/// Rows of a block at a time: in between messages come and go.
+/// The number of rows that a thread does before messages are sent and received again.
 constexpr index_t chunk = 256;
 
 }  // namespace
 
-/// What the threads of a process share.
+/// Holds what the threads of a process share in a run.
 template <class T>
 struct SharedSweep<T>::Walk {
   const Columns<T>& R;
   const Columns<T>* to;
   const Poll& poll;
-  std::atomic<index_t> next;              ///< block to take
-  std::atomic<index_t> known;             ///< blocks whose transforms are there
-  index_t sent;                           ///< blocks that need no sending any more
+  std::atomic<index_t> next;              ///< next block that a thread takes
+  std::atomic<index_t> known;             ///< first block whose transforms are not known yet
+  index_t sent;                           ///< first block that has not been sent or received yet
   std::atomic<index_t> failing{-1};
   std::atomic<bool> stop{false};
 };
@@ -36,7 +36,8 @@ SharedSweep<T>::SharedSweep(Team& team, const Layout& layout, MatrixView<const T
   for (int t = 0; t < std::max(threads, 1); ++t) workspaces_.push_back({stages_.scratch(V.cols * ldv_), {}});
 }
 
-/// Sends what is new of this process's own, and takes what has come of the others': by the calling thread alone.
+/// Sends new transforms of this process, and takes those of other processes that have come. Called by one thread alone:
+/// the thread that called run().
 template <class T>
 void SharedSweep<T>::communicate(Walk& walk) {
   std::vector<T> message;
@@ -70,7 +71,7 @@ template <class T>
 typename cpu::Stages<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspace& mine, index_t b) const {
   const MatrixView<T> R = walk.R.block(b), out = walk.to ? walk.to->block(b) : R;
   const bool one = stages_.count() == 1;
-  // A column is written over the one before.
+  // In a dry run of one stage, each column overwrites the column before.
   if (!walk.to) mine.discarded.resize(one ? R.rows : R.rows * layout_.width);
   T* const into = walk.to ? out.data : mine.discarded.data();
   return stages_.begin({R.data, into, R.ld,
@@ -81,7 +82,7 @@ typename cpu::Stages<T>::Strips SharedSweep<T>::begin(const Walk& walk, Workspac
                        layout_.first(b));
 }
 
-/// False: a pivot fails, or another thread has stopped.
+/// Modifies block b. Returns false if a pivot fails or another thread has stopped.
 template <class T>
 bool SharedSweep<T>::modify_block(Walk& walk, Workspace& mine, index_t b, bool calling) {
   const index_t first = layout_.first(b), last = layout_.last(b);
@@ -123,7 +124,7 @@ bool SharedSweep<T>::modify_block(Walk& walk, Workspace& mine, index_t b, bool c
   return true;
 }
 
-/// Blocks of this process, as long as there are any that no thread of it has taken.
+/// Modifies blocks of this process until its threads have taken all blocks.
 template <class T>
 void SharedSweep<T>::work(Walk& walk, Workspace& mine, bool calling) {
   while (!walk.stop) {
@@ -147,7 +148,7 @@ index_t SharedSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Pol
   const Helpers helpers(int(workspaces_.size()) - 1, help);
   try {
     work(walk, workspaces_[0], true);
-    // What they find is sent here, and what they wait for is received.
+    // While helpers work, this thread sends the transforms that they find and receives those that they wait for.
     for (index_t idle = 0; busy > 0 && !walk.stop; ++idle) {
       team_.look();
       communicate(walk);

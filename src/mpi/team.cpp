@@ -9,8 +9,8 @@
 namespace gpucholmod::mpi {
 namespace {
 
-constexpr double look_for = 0.05;        ///< seconds that a process is waited for before it is looked for
-constexpr std::size_t piece = 64 << 20;  ///< bytes of a message of broadcast()
+constexpr double look_for = 0.05;        ///< seconds of waiting for a process before a check that it exists
+constexpr std::size_t piece = 64 << 20;  ///< most bytes of one message of broadcast()
 
 }  // namespace
 
@@ -45,7 +45,7 @@ void Team::fail(int process, const char* reason) const {
   throw Error(ErrorCode::process_failed, message, {{"process", double(process)}, {"reason", why}});
 }
 
-/// The trailer is last, so that it can be added and taken away where the message lies.
+/// Appends the trailer at the end of the message, where adding and removing it moves no other bytes.
 std::shared_ptr<Bytes> Team::with_trailer(Kind kind, index_t index, Bytes&& message) const {
   const Trailer trailer{turn_, what_, index, kind};
   append(message, &trailer, sizeof trailer);
@@ -132,7 +132,7 @@ void Team::begin(Operation what, index_t of) {
   }
 }
 
-/// Before anything is changed: whether all are still there is looked at first.
+/// Checks first that all other processes exist, before f changes anything.
 index_t Team::together(Operation what, index_t of, const std::function<index_t()>& f) {
   require_usable();
   begin(what, of);
@@ -172,7 +172,7 @@ index_t Team::together(Operation what, index_t of, const std::function<index_t()
   }
 }
 
-/// Whether somebody is missing, so that nobody needs to wait for the others.
+/// Returns whether the error says that a process is missing, so that no process needs to wait for the others.
 bool Team::is_missing(const Error& error) {
   if (error.code() != ErrorCode::process_failed) return false;
   for (const auto& [name, value] : error.fields()) {
@@ -257,7 +257,7 @@ void Team::expect(int process, const Clock& since) {
   if (now - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
 }
 
-/// Before a message is read, which may be one of something else, and before an operation is taken to have ended well.
+/// Throws if a process is out of step: before a message is read, which may be another operation's, and before success.
 void Team::check_step() const {
   if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");
 }

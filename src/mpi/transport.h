@@ -9,7 +9,7 @@
 
 namespace gpucholmod::mpi {
 
-/// Memory of another kind than ordinary, for messages that a GPU reads and writes. For any thread.
+/// Provides memory that is not ordinary memory, for messages that a GPU reads and writes. Any thread may call it.
 class MessageMemory {
  public:
   virtual ~MessageMemory() = default;
@@ -17,7 +17,7 @@ class MessageMemory {
   virtual void give_back(void* data, std::size_t bytes) = 0;
 };
 
-/// Has a vector in `memory`, if that is not null, and leaves new bytes as they are.
+/// Allocates a vector in `memory` or, if `memory` is null, in ordinary memory, and leaves new elements uninitialised.
 template <class X>
 struct MessageAllocator {
   using value_type = X;
@@ -48,10 +48,10 @@ struct MessageAllocator {
 };
 using Bytes = std::vector<char, MessageAllocator<char>>;
 
-/// What a Team adds to a message at its end.
+/// The room for the trailer that a Team appends to a message, bytes.
 constexpr std::size_t trailer_bytes = 32;
 
-/// Room for a message and its trailer.
+/// Returns an empty message with room for `bytes` bytes and a trailer.
 inline Bytes room_for(std::size_t bytes, MessageMemory* memory = nullptr) {
   Bytes made(memory);
   made.reserve(bytes + trailer_bytes);
@@ -62,7 +62,7 @@ inline void append(Bytes& to, const void* data, std::size_t bytes) {
   to.resize(before + bytes);
   if (bytes > 0) std::memcpy(to.data() + before, data, bytes);
 }
-/// Returns what a message begins with.
+/// Returns the X that a message begins with.
 template <class X>
 X first_of(const Bytes& message) {
   X x;
@@ -70,8 +70,8 @@ X first_of(const Bytes& message) {
   return x;
 }
 
-/// How processes that compute together reach each other: MPI (mpi/world.cpp), or, in tests, threads. Nothing here
-/// waits, and nothing is lost between processes that live.
+/// Carries messages between processes that compute together: by MPI (mpi/world.cpp) or, in tests, between threads. No
+/// function waits, and no message between two live processes is lost.
 class Transport : NotCopied {
  public:
   virtual ~Transport() = default;
@@ -79,14 +79,15 @@ class Transport : NotCopied {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
-  /// On its way; the message is kept as long as that takes.
+  /// Starts to send the message, and keeps the message until it is sent.
   virtual void send(int to, std::shared_ptr<const Bytes> message) = 0;
-  /// A message that has come, from anybody; false where there is none. Two of one sender may come in either order.
+  /// Receives a message that has arrived, from any process, or returns false if there is none. Two messages of one
+  /// sender may arrive in either order.
   virtual bool receive(int& from, Bytes& message) = 0;
-  /// Whether a process is known to be no more.
+  /// Returns whether a process is known to exist no longer.
   virtual bool gone(int process) = 0;
 
-  /// Long messages come into this memory from now on; null: into ordinary.
+  /// Receives long messages in `memory` from now on; null: in ordinary memory.
   void receive_into(MessageMemory* memory) { memory_ = memory; }
 
  protected:

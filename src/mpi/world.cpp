@@ -30,11 +30,11 @@ void require(int status, const char* doing) {
   unavailable("failed", std::string("MPI fails to ") + doing + ": " + text);
 }
 
-/// Names the process that has loaded this library. Where that has begun MPI, one that was forked from it cannot: it
-/// would take the other's place.
+/// The process that has loaded this library. If that process has begun MPI, a process forked from it cannot begin MPI,
+/// as the fork would take the place of the first process.
 const pid_t loaded_by = getpid();
 
-/// Messages by nonblocking requests that are looked at, and never waited for.
+/// Carries messages by nonblocking MPI requests, which are tested and never waited for.
 class World : public Transport {
  public:
   explicit World(double limit) {
@@ -98,13 +98,13 @@ class World : public Transport {
     return false;
   }
 
-  /// Of this machine alone: others are found to be silent.
+  /// Returns whether a process of this machine no longer exists. Processes of other machines are found to be silent.
   bool gone(int process) override { return pids_[process] > 0 && kill(pids_[process], 0) != 0 && errno == ESRCH; }
 
-  /// Of the processes on this machine, those that come before this one: once meet() is over.
+  /// Returns the number of processes on this machine with a smaller rank; known once meet() has returned.
   int local_rank() const { return local_rank_; }
 
-  /// Who is who, on which machine. Returns the number of processes on this one.
+  /// Finds the processes on this machine, and their process ids. Returns their number.
   int meet(Team& team) {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length = 0;
@@ -120,7 +120,7 @@ class World : public Transport {
         ++together;
         if (p < rank_) ++local_rank_;
         const pid_t pid = std::stoi(other);
-        // Where machines of one name do not see each other's processes, they are not looked for.
+        // Machines of one name may not see each other's processes: gone() ignores processes that are not seen now.
         if (kill(pid, 0) == 0) pids_[p] = pid;
       }
       return -1;
@@ -132,7 +132,7 @@ class World : public Transport {
     forget_sent();
     if (own_ && all_there) MPI_Finalize();
   }
-  /// Somebody else ends it.
+  /// Leaves MPI_Finalize() to other code.
   void disown() { own_ = false; }
 
  private:
@@ -151,13 +151,13 @@ class World : public Transport {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, local_rank_ = 0;
-  bool own_ = false;  ///< MPI was begun here
+  bool own_ = false;  ///< True if this package has begun MPI
   std::vector<pid_t> pids_;
   std::list<std::pair<std::shared_ptr<const Bytes>, MPI_Request>> sent_;
   std::list<Coming> coming_;
 };
 
-/// It stays until the process ends: factors refer to it.
+/// Holds the connection to the other processes until this process ends, as factors refer to the team.
 struct State {
   explicit State(double limit) : world(limit) {}
 
@@ -168,7 +168,8 @@ struct State {
 };
 State* state = nullptr;
 
-/// MPI calls this when it is ended, by whomever, Rmpi's mpi.quit() for one: as long as messages can still be sent.
+/// Takes leave of the other processes. MPI calls when_ended() when anybody, such as Rmpi's mpi.quit(), ends MPI, while
+/// messages can still be sent.
 int when_ended(MPI_Comm, int, void*, void*) {
   state->world.disown();
   try {
@@ -233,7 +234,7 @@ std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Preci
   return read_out(team(), path, n, precision, allocate, make);
 }
 
-/// Whether it can be written is known to all before anything is sent.
+/// Opens the file in one operation, so that all processes know whether that has succeeded before columns are sent.
 void write(const HeldFactor& factor, const std::string& path, bool replace) {
   const bool writing = team().rank() == 0;
   std::unique_ptr<OutputFile> out;

@@ -2,13 +2,13 @@
 
 #include "mpi/panels.h"
 
-/// A factor whose panels lie on the GPUs of several processes. src/mpi_cuda/ implements it; src/mpi_cuda_absent/ has
-/// the same symbol for a build without CUDA or without MPI.
+/// Panels of a factor on the GPUs of several processes. src/mpi_cuda/ implements panels_on_gpus(); src/mpi_cuda_absent/
+/// has the same symbol for a build without CUDA or without MPI.
 namespace gpucholmod::mpi_cuda {
 
-/// Makes panels on a GPU for the columns of a process: process `local_rank` of a machine takes that of its usable GPUs,
-/// and begins with the first again where there are too few. Throws what they throw: backend_unavailable,
-/// out_of_memory, cuda_failure.
+/// Returns a maker of panels on a GPU for the columns of a process. Process `local_rank` of a machine takes the usable
+/// GPU of that number, counted from the first GPU again if there are too few. Throws, or lets the maker throw,
+/// backend_unavailable, out_of_memory, cuda_failure.
 mpi::MakePanels panels_on_gpus(int local_rank);
 
 }  // namespace gpucholmod::mpi_cuda

@@ -12,8 +12,8 @@
 
 namespace gpucholmod::mpi_cuda {
 
-/// Ordinary memory that is page-locked for a device, where the system allows it, so that messages need no other copy;
-/// kept for the next ones.
+/// Provides ordinary memory that is page-locked for a device, if the system allows page-locking, so that messages need
+/// no other copy. Memory that is given back is kept for later messages.
 class LockedMessages : public mpi::MessageMemory {
  public:
   explicit LockedMessages(int device) : device_(device) {}
@@ -59,7 +59,7 @@ class LockedMessages : public mpi::MessageMemory {
   std::size_t kept_ = 0;
 };
 
-/// There until the process ends, as messages may be.
+/// Returns the message memory of a device, which exists until the process ends, as messages may.
 inline LockedMessages& messages_of(int device) {
   static std::mutex mutex;
   static auto& all = *new std::map<int, LockedMessages>;

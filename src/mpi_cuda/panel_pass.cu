@@ -29,8 +29,8 @@ const typename PanelPass<T>::Turns& PanelPass<T>::close_panel(cudaStream_t strea
   return turns_;
 }
 
-/// Scalings of row blocks are left out where no turn begins with one; that which closes the last turn stands behind all
-/// row blocks.
+/// Leaves out the scalings of row blocks if there is one turn alone, as no turn then begins with a scaling. The scaling
+/// that closes the last turn is stored behind all row blocks.
 template <class T>
 template <class Copy>
 void PanelPass<T>::each_part(const Message& panel, Copy&& copy) const {

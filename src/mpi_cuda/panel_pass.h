@@ -4,13 +4,14 @@
 
 namespace gpucholmod::mpi_cuda {
 
-/// A pass over a factor whose panels several processes have (mpi/panel_sweep.h): its V is that of this process's own
-/// columns, and every panel begins anew. Transforms have two slots, for panels of size.panel_strips strips at the most.
+/// Runs a pass over a factor whose panels are dealt out over processes (mpi/panel_sweep.h). The pass holds V of this
+/// process's own columns alone, and begins anew with every panel. There are two slots for the transforms of a panel,
+/// each for at most size.panel_strips strips.
 template <class T>
 class PanelPass : public cuda::Pass<T> {
  public:
   using typename cuda::Pass<T>::Turns;
-  /// A panel that is done, of so many strips, which took these turns: its transforms are, or are to be, in a slot.
+  /// Describes a panel that is done: its number of strips, the slot that has or will have its transforms, its turns.
   struct Message {
     int strips, slot;
     const Turns& turns;
@@ -20,35 +21,39 @@ class PanelPass : public cuda::Pass<T> {
             const block_columns::PassColumns& columns, block_columns::Scaling scaling)
       : cuda::Pass<T>(pool, launch, size, columns, scaling) {}
 
-  /// Clears the flags: before all else but prepare().
+  /// Clears the flags: before all other work of the pass but copies of V.
   void clear_flags(cudaStream_t stream) const;
-  /// Begins with strips [first, end) of this process, from where the panel crosses the diagonal, in R, to out, which
-  /// may be null; they are a factor of their own, with so many rows of the whole one. start_turn() and so on as in
-  /// Pass.
+  /// Begins a panel: strips [first, end) of this process, from the row at which the panel crosses the diagonal. R and
+  /// `out` point to that row; `out` may be null. The strips are a factor of their own, with `rows` rows of the whole
+  /// factor. start_turn() and the functions that follow it are used as in Pass.
   void begin_panel(int first, int end, index_t rows, int slot, const T* R, T* out, index_t ld, cudaStream_t stream);
-  /// Queues what the panel's message still lacks, when the panel is done. Returns the turns that it took.
+  /// Queues what the message of the finished panel still lacks. Returns the turns that the panel took.
   const Turns& close_panel(cudaStream_t stream) const;
 
-  /// Bytes of a message: what others need.
+  /// Returns the bytes of a message, which has all that other processes need.
   std::size_t message_bytes(const Message& panel) const;
-  /// Queues a copy of it to host memory, and from there.
+  /// Queues a copy of the message to host memory.
   void fetch_message(const Message& panel, char* to, cudaStream_t stream) const;
+  /// Queues a copy of the message from host memory to its slot.
   void put_message(const Message& panel, const char* from, cudaStream_t stream) const;
-  /// Queues what a panel does to strips [first, end) on its right; R and out: there, in the row behind the panel's.
+  /// Queues what a panel does to strips [first, end) on its right. R and `out` point to these strips, in the row behind
+  /// the panel's rows.
   void follow(const Message& panel, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const;
 
-  /// Queues a copy of m rows of V, from row `first` on, from host memory as prepare() takes it; and to host memory.
+  /// Queues a copy of m rows of V, from row `first` on, from host memory as prepare() takes V.
   void send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
+  /// Queues a copy of m rows of V, from row `first` on, to host memory.
   void fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
 
  private:
   using typename cuda::Pass<T>::Last;
   using cuda::Pass<T>::panel_, cuda::Pass<T>::turns_, cuda::Pass<T>::size, cuda::Pass<T>::rows;
 
-  /// Calls copy(on the device, their distance there, bytes, how many) for each part of a message that others need.
+  /// Calls copy(address, distance, bytes, count) for each part of a message: `count` pieces of so many bytes, which are
+  /// `distance` bytes apart on the device.
   template <class Copy>
   void each_part(const Message& panel, Copy&& copy) const;
-  /// Where the messages of a slot begin, counted in messages.
+  /// Returns the place at which a slot begins, counted in block transforms.
   index_t first_message(int slot) const { return slot * (index_t(size().panel_strips) * block_columns::BLOCKS + 1); }
 };
 

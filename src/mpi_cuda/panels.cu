@@ -19,8 +19,8 @@ using block_columns::strips_of;
 template <class T>
 class PanelsModification;
 
-/// The panels of a process one behind the other, all as high as the factor and of so many strips, so that a launch
-/// follows in all that lie behind a panel; each as Layout has a factor.
+/// The panels of a process, one behind the other, each as tall as the factor and a whole number of strips wide, laid
+/// out as cuda::Layout lays out a factor. So one launch can update all panels behind another panel.
 template <class T>
 class DevicePanels : public mpi::Panels<T> {
  public:
@@ -74,7 +74,7 @@ class DevicePanels : public mpi::Panels<T> {
     session.finish();
   }
 
-  /// With room for the columns of process 0, which has as many as any.
+  /// Returns the way with room for the columns of process 0, which has at least as many as any other process.
   mpi::PanelWay way(const Task& task) const override {
     const CurrentDevice current(context_.device());
     const int most = int((layout_.blocks() + layout_.size - 1) / layout_.size) * strips(0);
@@ -97,18 +97,18 @@ class DevicePanels : public mpi::Panels<T> {
   cudaStream_t stream() const { return context_.stream(); }
   const mpi::Layout& layout() const { return layout_; }
   index_t ld() const { return ld_; }
-  /// Of a panel.
+  /// Returns the number of strips of panel b.
   int strips(index_t b) const { return strips_of(layout_.columns(b)); }
-  /// The strip of this process's that a panel begins with; of one of another, or behind the last, that behind those of
-  /// the panels before.
+  /// Returns the number of the strip, among this process's, at which panel b begins. If this process has no panel b:
+  /// the strip behind its panels before b.
   int first(index_t b) const { return int(layout_.next_of(rank_, b) / layout_.size) * strips(0); }
-  /// Likewise, but never behind the last strip.
+  /// Returns first(b), but at most the number of this process's strips.
   int end(index_t b) const {
     const index_t last = layout_.blocks() - 1;
     if (last < 0) return 0;
     return first(b) - (b > last && layout_.owner(last) == rank_ ? strips(0) - strips(last) : 0);
   }
-  /// Row `row` of the first column of a strip, or of a panel.
+  /// Returns the address of row `row` of the first column of a strip or, in at(), of a panel.
   T* at_strip(int strip, index_t row) const { return dR_.data() + index_t(strip) * STRIP * ld_ + row; }
   T* at(index_t b, index_t row) const { return at_strip(first(b), row); }
 
@@ -124,12 +124,12 @@ class DevicePanels : public mpi::Panels<T> {
   mpi::Layout layout_;
   int rank_;
   index_t ld_;
-  std::unique_ptr<Session> session_;  ///< while this is made
+  std::unique_ptr<Session> session_;  ///< held while the constructor runs
   PoolBuffer<T> dR_;
 };
 
-/// The passes of a modification, each with its V of this process's columns and, behind these, of the right-hand sides.
-/// All is queued in the stream of the context.
+/// Runs the passes of a modification, each with its V of this process's columns and, behind these, of the right-hand
+/// sides. All work is queued in the stream of the context.
 template <class T>
 class PanelsModification : public mpi::PanelModification<T> {
  public:
@@ -160,7 +160,7 @@ class PanelsModification : public mpi::PanelModification<T> {
     work_.device = R.device_name();
     work_.launch = way.launch;
     work_.device_bytes = bytes;
-    session_.finish();  // V is needed until then
+    session_.finish();  // V is read until the copies are done
   }
   ~PanelsModification() override {
     cudaStreamSynchronize(stream());
@@ -197,7 +197,7 @@ class PanelsModification : public mpi::PanelModification<T> {
     wait();
   }
 
-  /// What is on the device; then of each pass, how many turns, and which; then how many numbers this is.
+  /// Returns the transforms; then, for each pass, the number of its turns and the turns; then the count of these ints.
   mpi::Bytes message(index_t b) override {
     std::vector<int> numbers;
     std::size_t bytes = 0;
@@ -273,17 +273,17 @@ class PanelsModification : public mpi::PanelModification<T> {
   using Turns = typename PanelPass<T>::Turns;
   using Message = typename PanelPass<T>::Message;
 
-  /// V of this process's strips and those of right-hand sides, and messages in two slots.
+  /// Returns the size of a pass: V of this process's strips and of right-hand sides, and messages in two slots.
   block_columns::SegmentSize size(int columns, int panel) const {
     return {columns, std::max(own_ + sides_, 2 * panel + 1), panel, 0, own_ + sides_};
   }
   cudaStream_t stream() const { return R_.stream(); }
 
-  /// What pass i has done with panel b.
+  /// Returns the description of panel b after pass i.
   Message done(index_t b, std::size_t i) const { return {R_.strips(b), int(b % 2), turns_[b % 2][i]}; }
-  /// The row behind a panel's.
+  /// Returns the row behind the rows of panel b.
   index_t behind(index_t b) const { return R_.layout().first(b) + index_t(R_.strips(b)) * STRIP; }
-  /// All passes, on strips [first, end); the first of them from R, to `out`.
+  /// Queues what all passes of panel b do to strips [first, end): the first pass reads R, all passes write `out`.
   void follow(index_t b, int first, int end, const T* R, T* out) {
     for (std::size_t i = 0; i < passes_.size(); ++i)
       passes_[i].follow(done(b, i), first, end, i == 0 ? R : out, out, R_.ld(), stream());
@@ -300,7 +300,7 @@ class PanelsModification : public mpi::PanelModification<T> {
     check(cudaStreamSynchronize(stream()), "send right-hand sides");
   }
 
-  /// Until all that is queued is done.
+  /// Waits until all queued work is done.
   void wait() {
     queued_.record(stream());
     while (!queued_.passed()) tend_();
@@ -311,12 +311,12 @@ class PanelsModification : public mpi::PanelModification<T> {
   RightHandSideView right_;
   std::function<void()> tend_;
   Session session_;
-  int own_, sides_;  ///< strips of this process; and of right-hand sides
+  int own_, sides_;  ///< numbers of strips: of this process, and of right-hand sides
   PoolBuffer<T> dz_;
   std::deque<PanelPass<T>> passes_;
-  std::vector<Turns> turns_[2];  ///< by slot and pass
-  char* staging_ = nullptr;      ///< what becomes of a pass
-  mpi::Bytes sent_, came_[2];    ///< on their way from and to the device
+  std::vector<Turns> turns_[2];  ///< turns by slot and pass
+  char* staging_ = nullptr;      ///< page-locked memory for the outcome of a pass
+  mpi::Bytes sent_, came_[2];    ///< messages on their way from and to the device
   Event queued_, received_[2];
   Work work_;
 };

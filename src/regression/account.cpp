@@ -8,7 +8,7 @@ namespace gpucholmod::regression {
 namespace {
 
 constexpr double unit = std::numeric_limits<double>::epsilon();
-/// What coefficients may have lost before rows are decomposed anew.
+/// The largest relative error that coefficients may have before rows are decomposed anew.
 constexpr double most = 1e-10;
 
 }  // namespace
@@ -28,7 +28,7 @@ void Account::count(const Rows& added, const Rows& gone, double forget) {
   for (double& s : sums_) s *= forget;
   for (double& e : squared_errors_) e *= forget * forget;
   add(added, sums_);
-  // Between what has come and what has gone the sums are largest.
+  // The sums are largest after rows have come and before rows go.
   for (index_t j = 0; j < columns; ++j) squared_errors_[j] += unit * sums_[j] * (unit * sums_[j]);
   moved += double(added.count() + gone.count());
   if (gone.count() == 0) return;
@@ -49,7 +49,7 @@ Account::Account(MatrixView<const double> R, const Sides& sides) : Account(sides
 }
 
 Account::State Account::look(const double* diagonal) const {
-  double independent = 1, squares = 0, of_y = 0;  // squares of what they are named for
+  double independent = 1, squares = 0, of_y = 0;  // squares: of the independence, of |a|, of a_y
   const auto share = [&](index_t j) {
     return squared_errors_[j] == 0 ? 0.0
            : sums_[j] > 0          ? squared_errors_[j] / (sums_[j] * sums_[j])
@@ -72,7 +72,7 @@ bool Account::State::is_worse_than_new() const { return !(loss * independence <=
 
 namespace {
 
-/// Returns the coefficient of column 1 once the others are shifted, 0 for coefficients that are NaN.
+/// Returns the coefficient of column 1 of shifted columns. beta: those of unshifted columns, of which NaN counts as 0.
 double own_coefficient(index_t p, index_t j, const double* beta, const Shift& shift) {
   double own = (std::isnan(beta[0]) ? 0 : beta[0]) - shift.of(p + j);
   for (index_t i = 1; i < p; ++i) own += std::isnan(beta[i]) ? 0 : shift.of(i) * beta[i];
@@ -86,7 +86,8 @@ bool Account::is_off(const State& state, index_t j, const double* beta, const Sh
   double largest = std::abs(own_coefficient(p_, j, beta, shift)) * std::sqrt(sums_[0]);
   for (index_t i = 1; i < p_; ++i)
     if (!std::isnan(beta[i])) largest = std::max(largest, std::abs(beta[i]) * std::sqrt(sums_[i]));
-  // What a unit of the largest effect is in a coefficient; in that of column 1, which is shifted back, of all of them.
+  // An effect of one unit is 1 / sqrt(s_i) in coefficient i. The coefficient of column 1, which is shifted back, sums
+  // such terms over all columns.
   double of_first = 1 / std::sqrt(sums_[0]);
   for (index_t i = 1; i < p_; ++i) {
     if (std::isnan(beta[i])) continue;

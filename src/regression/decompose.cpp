@@ -10,7 +10,7 @@
 namespace gpucholmod::regression {
 namespace {
 
-/// [X y] of a decomposition, a row for each observation.
+/// Holds [X y] of a decomposition, a row for each observation.
 class Stack {
  public:
   Stack(index_t p, index_t m, index_t rows)
@@ -39,7 +39,7 @@ class Stack {
     }
   }
 
-  /// R, z and rss <- those of the rows.
+  /// Computes R, z and rss of the rows by a QR decomposition.
   void triangularise(MatrixView<double> R, Sides& sides) {
     blas::geqrf(A_);
     const index_t rows = A_.rows, rank = std::min(rows, p_);
@@ -63,8 +63,8 @@ class Stack {
   MatrixView<double> A_;
 };
 
-/// Takes B (q x c), whose first columns are R and others z, to upper triangular form by Householder steps, and moves a
-/// column of R that depends on those before it to the end. Returns the columns that stay.
+/// Takes B (q x c), whose first p columns are R and whose other columns are z, to upper triangular form by Householder
+/// steps, and passes over a column of R that depends on the columns before. Returns the columns that are independent.
 std::vector<index_t> triangularise_independent(MatrixView<double> B, index_t p, double tolerance) {
   std::vector<index_t> columns;
   std::vector<double> v(B.rows);

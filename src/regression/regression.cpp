@@ -8,7 +8,7 @@
 namespace gpucholmod::regression {
 namespace {
 
-/// V, Y and the weights of a modification that takes a step.
+/// Holds V, Y and the weights of the modification that takes a step.
 struct Columns {
   std::vector<double> V, Y, weights;
 
@@ -27,7 +27,7 @@ struct Columns {
   }
 };
 
-/// Returns rows, and those of a penalty, p numbers or null, behind them.
+/// Returns the rows and, behind them, the rows of a penalty (p numbers, or null).
 Columns with_penalty(const Rows& rows, const double* penalty) {
   const index_t p = rows.x.rows;
   Columns all;
@@ -42,8 +42,9 @@ Columns with_penalty(const Rows& rows, const double* penalty) {
   return all;
 }
 
-/// Rows that have come and gone, by those that are kept, after which a decomposition costs a fraction of what the steps
-/// have cost: a fifth for p = 500 and 2,000 rows, with the BLAS that R brings along.
+/// The number of rows that have come and gone, divided by the number of rows that are kept, from which on a
+/// decomposition costs a fraction of what the steps have cost: a fifth for p = 500 and 2,000 rows, with the BLAS that R
+/// brings along.
 constexpr double patience = 32;
 
 /// Returns whether the columns of X differ by more than rounding.
@@ -70,7 +71,7 @@ MatrixView<double> PlainFactor::begin(bool read) {
 
 void PlainFactor::end(bool) { swap(); }
 
-/// What has been written is what is read from now on.
+/// Makes the matrix that has been written the factor that is read from now on.
 void PlainFactor::swap() {
   from_ = to_;
   std::swap(to_, spare_);
@@ -106,7 +107,7 @@ bool Regression::modify(const Rows& added, const Rows& gone, double forget, Fact
   return true;
 }
 
-/// Goes on without a shift, which would make the columns of rows larger whose first number is another one.
+/// Ends the shift, because rows come whose number in column 1 differs: the shift would make their columns larger.
 void Regression::take_back_shift(Factor& R) {
   const MatrixView<double> made = R.begin(true);
   shift.take_back(made, sides);
@@ -118,8 +119,8 @@ void Regression::take_back_shift(Factor& R) {
   account.removed = before.removed;
 }
 
-/// Returns whether the mean of a response is by far farther from its shift than the response varies: a huge value that
-/// the shift was made of has left. Then coefficients have lost what the shift has saved.
+/// Returns whether the mean of a response is much farther from its shift than the response varies, as a huge value that
+/// the shift was computed from has left. Coefficients have then lost the digits that the shift has saved.
 bool Regression::is_shift_far() const {
   constexpr double far = 1e6, rounding = 1e3 * std::numeric_limits<double>::epsilon();
   const index_t p = sides.p;
@@ -194,7 +195,7 @@ Solution Regression::solution(Factor& R, double tolerance, bool with_inverse, co
 }
 
 Deviance Regression::deviance(const Solution& solution, const Rows* kept, const double* penalty) const {
-  constexpr double most = 1e-11;  // of the deviance
+  constexpr double most = 1e-11;  // largest relative error of a deviance
   Deviance found{solution.rss};
   const index_t p = sides.p;
   std::vector<double> beta(p);

@@ -10,7 +10,7 @@
 
 namespace gpucholmod::regression {
 
-/// Where the factor of a regression is kept. A step reads the factor that is there, and leaves the new one.
+/// Holds the factor of a regression. A step reads the present factor, and leaves the new one.
 class Factor {
  public:
   virtual ~Factor() = default;
@@ -22,18 +22,18 @@ class Factor {
   virtual MatrixView<const double> view() const = 0;
   /// Returns memory for a new factor (p x p), which holds the present one if `read` is true.
   virtual MatrixView<double> begin(bool read) = 0;
-  /// Takes what is in that memory as the factor. regular: its diagonal is positive.
+  /// Makes the contents of the memory of begin() the factor. regular: true if the diagonal of the factor is positive.
   virtual void end(bool regular) = 0;
 };
 
 /// A factor in ordinary memory: each step reads one matrix, and writes another.
 class PlainFactor : public Factor {
  public:
-  /// How it is modified: by modify(), and what else the caller does then.
+  /// The function that modifies the factor: it calls modify(), and does what else the caller wants.
   using Run = std::function<Outcome(const Place<double>&, const double* V, const Request&)>;
 
-  /// from (p x p): the present factor; to: room for the next one; spare: for the one after that, or `to` where there is
-  /// one step alone.
+  /// Wraps the present factor `from` (p x p), memory `to` for the next factor, and memory `spare` for the factor after
+  /// the next, or `to` again if there is one step alone.
   PlainFactor(const double* from, double* to, double* spare, index_t p, Run run)
       : from_(from), to_(to), spare_(spare), p_(p), run_(std::move(run)) {}
   index_t modify(const double* V, const Request& request) override;
@@ -51,40 +51,39 @@ class PlainFactor : public Factor {
   Run run_;
 };
 
-/// One step of a regression.
+/// Describes one step of a regression.
 struct Step {
   Rows added, gone;
-  double forget = 1;                ///< everything is multiplied by, before the rows come
-  const double* penalty = nullptr;  ///< that comes with the rows: p numbers, or null
-  /// Everything that counts after the step: the rows, if they are kept, and the penalty, p numbers or null.
-  const Rows* kept = nullptr;
-  const double* whole_penalty = nullptr;
+  double forget = 1;                      ///< number that multiplies all sums of squares before the rows come
+  const double* penalty = nullptr;        ///< penalty that comes with the rows: p numbers, or null
+  const Rows* kept = nullptr;             ///< all rows that count after the step; null: rows are not kept
+  const double* whole_penalty = nullptr;  ///< the whole penalty after the step: p numbers, or null
 };
 
-/// Sums of squares of residuals, and whether they were summed from rows.
+/// The sums of squares of residuals, and how they were found.
 struct Deviance {
-  std::vector<double> sums;  ///< m
-  bool from_rows = false;    ///< rss of a response had lost digits
+  std::vector<double> sums;  ///< a sum for each response: m
+  bool from_rows = false;    ///< True if a sum was computed from rows, as rss had lost digits
 };
 
-/// A regression as it is kept from step to step.
+/// Holds a regression from step to step.
 struct Regression {
   Sides sides;
   Account account;
-  Shift shift;           ///< of the rows that the factor, z and the account are of
-  bool regular = false;  ///< the factor has a positive diagonal, and columns that differ by more than rounding
+  Shift shift;           ///< shift of the rows from which the factor, z and the account are made
+  bool regular = false;  ///< True if the factor's diagonal is positive, and its columns differ by more than rounding
 
-  /// Begins with these rows and this penalty.
+  /// Begins the regression with these rows and this penalty.
   void begin(const Rows& rows, const double* penalty, Factor& R);
-  /// Takes a step: by one modification of the factor, or, where rows are kept and that would cost more, or digits, by a
-  /// decomposition of all rows. request: how the factor is modified; its n, k, weights, scale and sides are set here.
-  /// Returns whether the step could be taken. Without rows it cannot where those that go leave no positive definite
-  /// matrix, or digits would be lost; the factor may have changed.
+  /// Takes a step by one modification of the factor. If rows are kept, takes the step by a decomposition of all rows
+  /// instead, if a modification would cost more, fail or lose digits. request: how the factor is modified; advance()
+  /// sets its n, k, weights, scale and sides. Returns whether the step was taken. If rows are not kept, a step fails if
+  /// the rows that go leave no positive definite matrix, or if digits are lost; the factor may then have changed.
   bool advance(const Step& step, Factor& R, Request request);
-  /// Returns the solution; where removed rows have cost it digits that a decomposition of those that are kept has, the
-  /// solution of that, which `R` then holds too.
+  /// Returns the solution. If removed rows have cost the solution digits that a decomposition of the kept rows has,
+  /// decomposes the kept rows first: `R` then holds their factor.
   Solution solution(Factor& R, double tolerance, bool with_inverse, const Rows* kept, const double* penalty);
-  /// Returns sums of squares of residuals: rss, and where removed rows have cost that digits, from the rows kept.
+  /// Returns sums of squares of residuals: rss or, if removed rows have cost rss digits, sums over the kept rows.
   Deviance deviance(const Solution& solution, const Rows* kept, const double* penalty) const;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-/// Returns the sum of squares that a response has explained; if column 1 is an intercept, about its mean.
+/// Returns the sum of squares that the solution explains of response j; about the mean if column 1 is an intercept.
 double explained(const Solution& solution, index_t j, bool intercept) {
   const index_t r = index_t(solution.columns.size());
   double sum = 0;
@@ -20,7 +20,7 @@ double explained(const Solution& solution, index_t j, bool intercept) {
   return sum;
 }
 
-/// Writes what a solution says into row i of the path.
+/// Writes the results of a solution into row i of the path.
 void write(const Solution& solution, const std::vector<double>& rss, double used, bool intercept, index_t i,
            const Windows& windows, const Path& path) {
   const index_t p = windows.rows.x.rows, m = windows.rows.y.rows, r = index_t(solution.columns.size());
@@ -55,14 +55,14 @@ void roll(const Windows& windows, const Request& request, const Path& path, cons
                   return modify(place, V, asked, unwatched);
                 });
   Regression regression;
-  // How many of the rows before have a weight that is not zero, and an entry of the first column that is not 1.
+  // The number of earlier rows whose weight is not zero, and of earlier rows whose entry in column 1 is not 1.
   std::vector<double> seen(windows.rows.count() + 1), others(seen.size());
   for (index_t i = 0; i < windows.rows.count(); ++i) {
     seen[i + 1] = seen[i] + (windows.rows.weight(i) != 0);
     others[i + 1] = others[i] + (windows.rows.x(0, i) != 1);
   }
-  /// Rows that have come and gone, by p, after which a decomposition costs no more than deviances that have lost digits
-  /// have cost since the last one.
+  /// The number of rows that have come and gone, divided by p, from which on a decomposition costs no more than
+  /// deviances that have lost digits have cost since the last decomposition.
   constexpr double patience = 16;
   bool impatient = false;
   index_t first = 0, last = 0;

@@ -4,25 +4,25 @@
 
 namespace gpucholmod::regression {
 
-/// Regressions of windows of rows, and what is wanted of each.
+/// Describes windows of rows, for each of which a regression is computed.
 struct Windows {
-  Rows rows;                          ///< all of them; those of a window lie together
+  Rows rows;                          ///< all rows; the rows of a window are contiguous
   std::vector<index_t> first, last;   ///< rows first .. last - 1 of each window, r windows
-  double tolerance = 1e-7;            ///< solve()
+  double tolerance = 1e-7;            ///< tolerance of solve()
 };
 
-/// One value for each window, or NaN where there is none; r x ..., column-major.
+/// The results of the windows: one value for each window, or NaN if there is none; r x ..., column-major.
 struct Path {
   double* coefficients;  ///< r x p m
   double* errors;        ///< standard errors, r x p m
   double* sigma;         ///< r x m
   double* r_squared;     ///< r x m
-  double* used;          ///< observations of a weight that is not zero, r
-  double* rank;          ///< r
+  double* used;          ///< number of observations whose weight is not zero, r
+  double* rank;          ///< number of independent columns, r
 };
 
-/// Writes the path of the coefficients: each window begins with the factor of the one before it, where they share
-/// rows, and is exact to what Account says.
+/// Writes the path of the coefficients. Each window begins with the factor of the window before, if the two share rows;
+/// Account bounds the error of each window.
 void roll(const Windows& windows, const Request& request, const Path& path, const Poll& poll);
 
 }  // namespace gpucholmod::regression

@@ -6,19 +6,20 @@
 #include "base/types.h"
 
 /// Linear regression whose observations come and go: minimise sum w_i (y_i - x_i' beta)^2 + beta' diag(penalty) beta.
-/// inst/design/regression.md derives what is done here. p: regressors, m: responses.
+/// inst/design/regression.md derives the method. p: regressors, m: responses.
 namespace gpucholmod::regression {
 
-/// Observations, one in each column, as a modification takes them for V.
+/// The observations, one in each column, as a modification takes V.
 struct Rows {
   MatrixView<const double> x{};    ///< p x count
   MatrixView<const double> y{};    ///< m x count
-  const double* weights = nullptr;  ///< not negative; null: 1 each
-  const double* ages = nullptr;     ///< when each observation came, on the clock of `now`; null: all of them now
+  const double* weights = nullptr;  ///< weights, not negative; null: 1 each
+  const double* ages = nullptr;     ///< time at which each observation came, on the clock of `now`; null: all came now
   double now = 0;
 
   index_t count() const { return x.cols; }
-  /// Returns the weight of observation i, by which exp(-1) is left of a unit of time ago.
+  /// Returns the weight of observation i, which is multiplied by exp(-1) in each unit of time since the observation
+  /// came.
   double weight(index_t i) const {
     return (weights ? weights[i] : 1) * (ages ? std::exp(ages[i] - now) : 1);
   }
@@ -28,8 +29,8 @@ struct Rows {
   }
 };
 
-/// What a regression keeps of its observations: the factor R of X'WX + diag(penalty), which a Factor holds, and
-/// this.
+/// Holds what a regression keeps of its observations besides the factor R of X'WX + diag(penalty), which a Factor
+/// holds.
 struct Sides {
   index_t p = 0, m = 0;
   std::vector<double> z;    ///< R'^-1 X'WY, p x m

@@ -9,13 +9,14 @@
 #include "cpu/host_batch.h"
 #include "families.h"
 
-/// Batches of small factors, wherever they are kept.
+/// Batches of small factors for tests, and calls that modify them in any memory.
 namespace gpucholmod::test {
 
 using Doubles = Stored<double>;
 using Pivots = std::vector<index_t>;
 
-/// Members side by side: R n x n x b, with NaN where nothing may be read, V n x k x b.
+/// Holds the members of a batch side by side: R (n x n x b), with NaN below the diagonal, which must not be read, and V
+/// (n x k x b).
 struct Batch {
   index_t n, k, b;
   std::vector<double> R, V, weights, scale;
@@ -48,7 +49,7 @@ struct Batch {
     return cpu::hold_batch(R.data(), n, b, Uplo::upper, precision, cpu::ordinary_memory);
   }
 
-  /// The first pivot that fails of what is to come of member m.
+  /// Returns the first pivot at which R'R + V diag(w) V' of member m is not positive definite, or -1.
   index_t indefinite_from(index_t m) const {
     const Matrix columns = Eigen::Map<const Doubles>(V.data() + m * n * k, n, k).cast<real>();
     Matrix target = gram(factor(m));
@@ -56,7 +57,9 @@ struct Batch {
     return first_indefinite(target);
   }
 
-  /// ||R~'R~ - (scale R'R + V diag(w) V')||_1 / (eps (||scale R'R||_1 + ||V diag(|w|) V'||_1)), in long double.
+  /// Returns the backward error of the factor `made` of member m, in long double:
+  ///
+  ///   ||R~'R~ - (scale R'R + V diag(w) V')||_1 / (eps (||scale R'R||_1 + ||V diag(|w|) V'||_1)).
   double units(index_t m, const Doubles& made, double eps) const {
     const real s = scale.empty() ? 1 : scale[scale.size() == 1 ? 0 : m];
     Matrix target = s * gram(factor(m));
@@ -73,7 +76,7 @@ struct Batch {
   }
 };
 
-/// What a batch holds, n x n x b.
+/// Returns the factors of a batch, n x n x b.
 inline std::vector<double> numbers(const HeldBatch& batch, Uplo uplo = Uplo::upper) {
   std::vector<double> out(batch.order() * batch.order() * batch.count(), NAN);
   batch.download(uplo, out.data());
@@ -89,7 +92,7 @@ struct Made {
 };
 enum class How { in_place, made, scattered };
 
-/// By a batch that is kept: How::in_place or How::made.
+/// Modifies a batch that is kept, in place (How::in_place) or into a new batch (How::made).
 inline Made modified(Batch& batch, How how, std::unique_ptr<HeldBatch> held) {
   Made result;
   std::atomic<bool> begun{false};
@@ -133,13 +136,14 @@ inline std::vector<Problem<double>> all_families(index_t n, index_t k, Precision
   return members;
 }
 
-/// Both signs in one call, of weights that span 24 powers of ten, another order of them in every member, and scales.
+/// Returns a batch with weights of both signs, in another order in every member, and with scales. The weights span 24
+/// powers of ten, 8 in single precision.
 inline Batch weighted_and_scaled(index_t n, index_t k, Precision precision) {
   const double widest = precision == Precision::single ? 4 : 12;
   Random random(8);
   std::vector<Problem<double>> members;
   for (int i = 0; i < 19; ++i) {
-    const Matrix R = well_conditioned(n, random);  // before V: the order of arguments is the compiler's
+    const Matrix R = well_conditioned(n, random);  // before V: the compiler may evaluate arguments in any order
     members.push_back(problem(Sign::update, R, random.normal(n, k) / std::sqrt(real(n))));
   }
   Batch batch(members);
@@ -148,7 +152,7 @@ inline Batch weighted_and_scaled(index_t n, index_t k, Precision precision) {
     const Doubles P = members[m].R.transpose().triangularView<Eigen::Lower>().solve(members[m].V);
     for (index_t q = 0; q < k; ++q) {
       const double w = std::pow(10, widest * (2 * double(random.uniform()) - 1));
-      // Of all k: at most A / 10, of A / 2 or more.
+      // All k columns together take away at most A / 10; scale A is A / 2 or more.
       const double removed = std::min(w, 0.1 / (double(k) * P.col(q).squaredNorm()));
       batch.weights[q + m * k] = (q + m) % 4 == 0 ? -removed : (q + m) % 7 == 0 ? 0 : w;
     }
@@ -156,7 +160,8 @@ inline Batch weighted_and_scaled(index_t n, index_t k, Precision precision) {
   return batch;
 }
 
-/// R'R - (1 + 1e-6) v v' / v'A^-1 v fails at the last row; with less of it in the first rows, earlier.
+/// Returns 21 downdates. In every fourth of them the last column of V is 1.01 times a row of R, and the downdate fails.
+/// Appends to `expected` the pivot that fails in each member, or -1.
 inline std::vector<Problem<double>> some_that_fail(index_t n, index_t k, Pivots& expected) {
   Random random(21);
   std::vector<Problem<double>> members;

@@ -2,10 +2,11 @@
 
 #include "growing_batch.h"
 
-/// Batches whose members get and lose rows and columns: the same checks wherever a batch is.
+/// Checks of batches whose members gain and lose rows and columns, for batches in any memory.
 namespace gpucholmod::test {
 
-/// Lives of batches, in which rows come at the end and between others, go, and V is added: by turns in place and not.
+/// Checks sequences of insertions at the end and between rows, removals, and updates by V, in place and into a new
+/// batch in turn.
 inline void grow_and_shrink(const KeepGrowing& keep, Precision precision, const std::vector<index_t>& orders,
                             double most) {
   for (const index_t n : orders) {
@@ -31,7 +32,8 @@ inline void grow_and_shrink(const KeepGrowing& keep, Precision precision, const 
   }
 }
 
-/// Rows move up and down, the same of all members or one of each, by turns in place and not; some stay.
+/// Checks moves of rows up and down, the same for all members or one for each, in place and into a new batch in turn.
+/// Some rows stay.
 inline void move_rows(const KeepGrowing& keep, Precision precision, const std::vector<index_t>& orders, double most) {
   for (const index_t n : orders) {
     Random random(unsigned(17 + n));
@@ -55,7 +57,8 @@ inline void move_rows(const KeepGrowing& keep, Precision precision, const std::v
   }
 }
 
-/// Members that fail stay, all others go on: the orders differ from then on.
+/// Checks that members that fail stay as they are and all other members change. The orders of members differ from then
+/// on.
 inline void some_fail(const KeepGrowing& keep, Precision precision, index_t n, double most) {
   Random random(3);
   GrowingBatch batch(keep, precision, n, 19, n, random);
@@ -96,8 +99,8 @@ inline void some_fail(const KeepGrowing& keep, Precision precision, index_t n, d
   }
 }
 
-/// A member's numbers have the same bits in a batch of its own, beside members that get their rows at the same place,
-/// and beside members that get them elsewhere or fail.
+/// Checks that a member's numbers have the same bits in a batch of its own, beside members that gain rows at the same
+/// place, and beside members that gain rows elsewhere or fail.
 inline void grow_alone_and_beside(const KeepGrowing& keep, index_t n) {
   enum class Beside { nobody, alike, others };
   std::vector<double> alone;
@@ -140,7 +143,7 @@ inline void grow_alone_and_beside(const KeepGrowing& keep, index_t n) {
   }
 }
 
-/// Factors whose numbers are near the ends of the range, where squares of them vanish or overflow.
+/// Checks factors with numbers near the ends of the range, whose squares vanish or overflow.
 inline void reshape_numbers_of_any_size(const KeepGrowing& keep, Precision precision) {
   const int most = precision == Precision::single ? 50 : 490;
   for (const int e : {-most, most}) {
@@ -163,7 +166,7 @@ inline void reshape_numbers_of_any_size(const KeepGrowing& keep, Precision preci
   }
 }
 
-/// All members fail, or all of the largest: what is kept of them is as good for a modification as it was.
+/// Checks that a batch all of whose members fail keeps its order and numbers, and can be modified afterwards.
 inline void all_fail(const KeepGrowing& keep, Precision precision) {
   for (const index_t b : {1, 9}) {
     Random random(13);
@@ -178,7 +181,7 @@ inline void all_fail(const KeepGrowing& keep, Precision precision) {
   }
 }
 
-/// A batch without members, whose order changes nevertheless.
+/// Checks that the order of a batch without members changes all the same.
 inline void reshape_none(const KeepGrowing& keep) {
   const auto held = keep(nullptr, 3, 0, Precision::double_, {});
   BatchInsertion what;
@@ -192,7 +195,8 @@ inline void reshape_none(const KeepGrowing& keep) {
   EXPECT_EQ(held->order(), 1);
 }
 
-/// A row before one whose diagonal entry keeps its digits only without it.
+/// Checks that the insertion of a row is refused, and changes nothing, if the diagonal entry of the row behind it would
+/// lose its digits.
 inline void refuse_what_vanishes(const KeepGrowing& keep, Precision precision) {
   const double r = precision == Precision::single ? 0x1p-125 : 0x1p-1021;
   const std::vector<double> R(9, r), X{1, r * (1 - 1e-12)};
@@ -216,7 +220,8 @@ inline void refuse_what_vanishes(const KeepGrowing& keep, Precision precision) {
   }
 }
 
-/// A row moves behind one that is nearly a multiple of it, or before it: the one behind would lose its digits.
+/// Checks that a move is refused, and changes nothing, if two rows of A are nearly multiples of each other: the
+/// diagonal entry of the second one would lose its digits.
 inline void refuse_what_vanishes_when_moved(const KeepGrowing& keep, Precision precision) {
   const double r = precision == Precision::single ? 0x1p-125 : 0x1p-1021;
   for (const auto& [R, from, to] : {std::tuple{std::vector<double>{r, 0, 1, r}, 0, 1}, {{r, 0, 1, r}, 1, 0}})
@@ -236,7 +241,7 @@ inline void refuse_what_vanishes_when_moved(const KeepGrowing& keep, Precision p
     }
 }
 
-/// Numbers that cannot be inserted: nothing has changed.
+/// Checks that an insertion of numbers that are not finite or do not fit a float is refused, and changes nothing.
 inline void refuse_bad_numbers(const KeepGrowing& keep) {
   Random random(9);
   GrowingBatch batch(keep, Precision::single, 4, 10, 4, random);

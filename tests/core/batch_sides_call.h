@@ -3,12 +3,13 @@
 #include "batch_call.h"
 #include "modify/batch_sides.h"
 
-/// Right-hand sides that come along with a batch, wherever it is kept.
+/// Right-hand sides that are modified along with a batch in any memory.
 namespace gpucholmod::test {
 
 constexpr index_t sides = 3;
 
-/// z (n x sides x b), Y (k x sides x b), sums, and what has become of z and of the sums.
+/// Holds right-hand sides: z (n x sides x b), Y (k x sides x b) and the residual sums of squares rss before the
+/// modification, new_z and new_rss after it.
 struct Carried {
   std::vector<double> z, Y, rss, new_z, new_rss;
 
@@ -27,7 +28,7 @@ struct Carried {
   GivenBatchSides given() { return {sides, z.data(), Y.data(), rss.data(), new_z.data(), new_rss.data()}; }
 };
 
-/// f() modifies the batch.
+/// Returns the result of f(), which modifies the batch along with the right-hand sides.
 template <class F>
 Made modified_with_sides(Batch& batch, Carried& carried, Precision precision, F&& f) {
   batch.given();
@@ -42,7 +43,8 @@ inline Matrix part(const std::vector<double>& all, index_t rows, index_t m) {
   return Eigen::Map<const Doubles>(all.data() + m * rows * sides, rows, sides).cast<real>();
 }
 
-/// Expects R~'z~ = scale R'z + V diag(w) Y, and the sums of that, to rounding.
+/// Expects R~'z~ = scale R'z + V diag(w) Y and the residual sums of squares that belong to it, for member m, up to
+/// rounding errors.
 inline void expect_carried(const Batch& batch, const Carried& carried, const Doubles& made, index_t m, double eps) {
   const index_t n = batch.n, k = batch.k;
   const real scale = batch.scale.empty() ? 1 : batch.scale[batch.scale.size() == 1 ? 0 : m];

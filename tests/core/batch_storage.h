@@ -5,14 +5,15 @@
 #include "modify/batch_sides.h"
 #include "modify_storage.h"
 
-/// A member of a batch that is modified, as the contract (modify_contract.h) sees it.
+/// A member of a batch, as a storage for the contract of modifications (modify_contract.h).
 namespace gpucholmod::test {
 
-/// Keeps b upper factors R (n x n x b).
+/// A function that keeps b upper factors R (n x n x b) as a batch.
 using KeepBatch =
     std::function<std::unique_ptr<HeldBatch>(const double* R, index_t n, index_t b, Precision precision)>;
 
-/// Right-hand sides of one of `members` members, `here`; those of all others are 1, and nothing is added to them.
+/// Holds the right-hand sides of `members` members: those of `asked` for member `here`, and ones for all other members,
+/// to which nothing is added.
 class SidesOfMembers {
  public:
   SidesOfMembers(const Modification& asked, index_t n, index_t members, index_t here)
@@ -24,7 +25,7 @@ class SidesOfMembers {
       for (index_t s = 0; s < m(); ++s) Y_[q + (s + here * m()) * asked.k()] = asked.sides.Y[s + q * m()];
   }
   GivenBatchSides given() { return {m(), z_.data(), Y_.data(), rss_.data(), new_z_.data(), rss_.data()}; }
-  /// Those of the one, afterwards.
+  /// Returns the right-hand sides of member `here` after the modification.
   OwnedRightHandSides after() const {
     OwnedRightHandSides made = asked_.sides;
     std::copy_n(new_z_.begin() + here_ * n_ * m(), n_ * m(), made.z.begin());
@@ -39,7 +40,7 @@ class SidesOfMembers {
   std::vector<double> z_, Y_, rss_, new_z_;
 };
 
-/// The fourth of nine members of a batch. The others have other sizes of numbers.
+/// Stores a factor as the fourth of nine members of a batch. The other members have numbers of other sizes.
 class BatchStorage : public Storage {
  public:
   BatchStorage(bool in_place, KeepBatch keep) : in_place_(in_place), keep_(std::move(keep)) {}

@@ -7,7 +7,7 @@
 
 #include "base/types.h"
 
-/// The functions of gpucholmod.h for matrices that tests have as a pointer, sizes and a leading dimension.
+/// Overloads of the functions of gpucholmod.h that take a matrix as a pointer, its sizes and its leading dimension.
 namespace gpucholmod::test {
 
 inline gpucholmod_matrix matrix(double* A, index_t rows, index_t cols, index_t ld) {
@@ -23,7 +23,7 @@ inline gpucholmod_const_matrix matrix(const float* A, index_t rows, index_t cols
   return gpucholmod_const_float_matrix(A, rows, cols, ld);
 }
 
-/// How a factor is given: GPUCHOLMOD_UPPER or GPUCHOLMOD_LOWER, with trusted_form added or not.
+/// The bit of a form for option `trusted`. A form is GPUCHOLMOD_UPPER or GPUCHOLMOD_LOWER, with this bit or without.
 constexpr int trusted_form = 2;
 inline gpucholmod_options options(int form) {
   gpucholmod_options options = GPUCHOLMOD_OPTIONS_INIT;
@@ -31,10 +31,10 @@ inline gpucholmod_options options(int form) {
   options.trusted = form & trusted_form ? 1 : 0;
   return options;
 }
-/// The same for functions that have no option `trusted`.
+/// Returns the options of a form, for functions that have no option `trusted`.
 inline gpucholmod_options triangle(int form) { return options(form & ~trusted_form); }
 
-/// z: rows x m; Y: k x m.
+/// Returns right-hand sides with z (rows x m) and Y (k x m).
 inline gpucholmod_right_sides right_sides(double* z, index_t rows, index_t m, index_t ldz, const double* Y, index_t k,
                                           index_t ldy, double* rss) {
   return {matrix(z, rows, m, ldz), matrix(Y, k, m, ldy), rss};
@@ -43,7 +43,7 @@ inline gpucholmod_right_sides right_sides(double* z, index_t rows, index_t m, in
 /// A type that is not deduced, so that a matrix can be nullptr.
 template <class S>
 using Same = std::common_type_t<S>;
-/// The sum, which is negative where it overflows.
+/// Returns n + p, which is negative if the sum overflows.
 inline index_t sum(index_t n, index_t p) { return index_t(std::size_t(n) + std::size_t(p)); }
 
 template <class S>

@@ -6,7 +6,7 @@
 #include "modify_storage.h"
 #include "padded.h"
 
-/// A factor that is modified by the C interface, as the contract (modify_contract.h) sees it.
+/// A factor that is modified by the C interface, as a storage for the contract of modifications (modify_contract.h).
 namespace gpucholmod::test {
 
 inline Failure failure_of(const gpucholmod_status& status) {
@@ -21,14 +21,14 @@ inline Failure failure_of(const gpucholmod_status& status) {
   return {code, status.row, status.col};
 }
 
-/// Tells what a status says. Returns whether the factor is half modified.
+/// Copies the verdict of a status to `answer`. Returns whether the factor is half modified.
 inline bool tell(const gpucholmod_status& status, Answer& answer) {
   if (status.code == GPUCHOLMOD_NOT_POSITIVE_DEFINITE) answer.pivot = status.pivot - 1;
   else if (status.code != GPUCHOLMOD_OK) answer.failure = failure_of(status);
   return status.code == GPUCHOLMOD_HALF_MODIFIED;
 }
 
-/// A factor in the caller's memory, or a handle's, which is on `device`.
+/// Describes a factor: in the caller's memory, or in that of a handle on `device`.
 struct CFactor {
   bool by_handle;
   int form;
@@ -78,7 +78,7 @@ class CFactorStorage {
   Padded<S> R_;
   gpucholmod_factor* held_ = nullptr;
 };
-/// A factor of doubles or floats as the contract sees it: a Factor<S> of R and `how`.
+/// Stores a factor of doubles or floats for the contract, as a Factor<S> made from R and `how`.
 template <template <class> class Factor, class How>
 class CStorageOf : public Storage {
  public:

@@ -11,16 +11,16 @@
 #include "cpu/kernels.h"
 #include "matrices.h"
 
-/// One call of modify(), and how its outcome is looked at.
+/// Calls of modify(), and functions that look at the outcome.
 namespace gpucholmod::test {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  ///< a sanitizer makes everything slow: fewer sizes will do
+constexpr bool sanitized = true;  ///< True if a sanitizer slows down all code: fewer sizes will do
 #else
 constexpr bool sanitized = false;
 #endif
 
-/// The ways through the core that need no GPU.
+/// A way through the core that needs no GPU.
 struct Way {
   const char* name;
   Method method;
@@ -31,7 +31,7 @@ constexpr Instructions all_instructions[] = {Instructions::plain, Instructions::
 inline std::string text(Instructions instructions) {
   return std::array{"auto", "plain", "avx2", "avx512"}[std::size_t(instructions)];
 }
-/// The blocked method once for each set of instructions that the machine has.
+/// All ways. The blocked method has one more for each set of instructions that the machine has.
 inline const std::vector<Way> ways = [] {
   std::vector<Way> all = {{"reference_A", Method::reference, LoopOrder::a},
                           {"reference_B", Method::reference, LoopOrder::b},
@@ -46,7 +46,7 @@ inline const std::vector<Way> ways = [] {
 constexpr Precision precisions[] = {Precision::double_, Precision::single};
 constexpr Sign signs[] = {Sign::update, Sign::downdate};
 
-/// Right-hand sides as a backend sees them: z (n x m), Y (m x k), and what becomes of both.
+/// Returns right-hand sides as a backend sees them: z (n x m), Y (m x k), and the results `out` and `rest`.
 inline RightHandSideView sides_in(const Stored<double>& z, const Stored<double>& Y, Stored<double>& out,
                                   Stored<double>& rest) {
   return {{z.data(), z.rows(), z.cols(), z.rows()},
@@ -71,7 +71,7 @@ struct Result {
   Stored<S> R;
 };
 
-/// Into memory full of NaN, so that nothing of the result can be left over.
+/// Calls modify() with memory full of NaN for the result, so that an entry that is not written shows.
 template <class S>
 Result<S> call(const Problem<S>& p, Request request, const Poll& poll = [](double) {}) {
   request.n = p.R.cols();
@@ -88,7 +88,7 @@ bool same_bits(const Stored<S>& a, const Stored<S>& b) {
          (a.size() == 0 || std::memcmp(a.data(), b.data(), sizeof(S) * a.size()) == 0);
 }
 
-/// The Error that `f` throws.
+/// Returns the Error that `f` throws, or nothing if f() throws no Error.
 template <class F>
 std::optional<Error> error_of(F&& f) {
   try {

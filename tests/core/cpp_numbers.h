@@ -11,15 +11,15 @@
 
 #include "matrices.h"
 
-/// What tests of gpucholmod.hpp have in common.
+/// Numbers and measures that tests of gpucholmod.hpp share.
 namespace gpucholmod::test {
 
-/// A factor, and what is added to its matrix.
+/// Holds a factor R, columns V that are added, A = R'R and V V'.
 template <class S>
 struct Numbers {
   static constexpr index_t n = 20, k = 3;
   std::vector<S> R, V;
-  std::vector<double> wide;  ///< V
+  std::vector<double> wide;  ///< V in doubles
   Matrix A, VV;
 
   Numbers() : R(n * n), V(n * k) {
@@ -34,7 +34,7 @@ struct Numbers {
   }
 };
 
-/// ||R'R - A||_1 / (n eps ||A||_1), of the upper triangle of R.
+/// Returns ||R'R - A||_1 / (n eps ||A||_1); of R, only the upper triangle is read.
 template <class S>
 double off(const std::vector<S>& R, const Matrix& A, double eps) {
   const index_t m = A.cols();
@@ -48,7 +48,7 @@ double off(const std::vector<S>& R, const Matrix& A) {
   return off(R, A, double(std::numeric_limits<S>::epsilon()));
 }
 
-/// What f() throws: its code.
+/// Returns the code of the Failure that f() throws, or GPUCHOLMOD_OK.
 template <class F>
 gpucholmod_code code_of(F&& f) {
   try {

@@ -1,4 +1,4 @@
-/* Stands in for what configure writes. */
+/* Stands in for the header that configure writes. */
 #define GPUCHOLMOD_CUDA_CONFIGURED "core tests"
 #define GPUCHOLMOD_CUDA_ARCHITECTURES "native"
 #define GPUCHOLMOD_CUDA_OLDEST 75

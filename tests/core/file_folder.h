@@ -13,13 +13,13 @@
 #include "call.h"
 #include "base/file.h"
 
-/// Files to read and to write, in a folder of their own.
+/// Files that tests read and write, in a folder of their own.
 namespace gpucholmod::test {
 
 namespace fs = std::filesystem;
 using Numbers = std::vector<double>;
 
-/// A folder of its own for each test.
+/// Makes a folder for each test, and removes it afterwards.
 class File : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -52,7 +52,7 @@ inline Numbers read(const std::string& path) {
   return x;
 }
 
-/// 1, 2, ...
+/// Returns n x n numbers: 1, 2, ...
 inline Numbers counted(index_t n) {
   Numbers x(static_cast<std::size_t>(n * n));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = double(i + 1);

@@ -10,14 +10,14 @@
 #include "call.h"
 #include "host_grid.h"
 
-/// What modifications on a simulated grid have in common.
+/// The memory of modifications on a simulated grid, and functions that these modifications share.
 namespace gpucholmod::test {
 
-/// Where the result goes.
+/// The destination of the result.
 enum class Into { other_memory, place, nowhere };
 
-/// The memory of a factor, laid out as on the device: continued by the identity to a whole number of strips. What is
-/// never to be read or written, and what is to be written first, holds NaN.
+/// Holds a factor laid out as on the device: continued by the identity to a whole number of strips. Entries that must
+/// never be read or written hold NaN, and so do entries that must be written before they are read.
 template <class T>
 struct Grid {
   explicit Grid(const Problem<double>& p)
@@ -36,7 +36,7 @@ struct Grid {
   Stored<T> R, out;
 };
 
-/// Runs f in a thread of its own. Where that takes more than a minute, throws, and leaves the thread to itself.
+/// Runs f in a thread of its own. Throws, and leaves the thread running, if f takes more than a minute.
 inline void within_a_minute(std::function<void()> f) {
   std::packaged_task<void()> task(std::move(f));
   std::future<void> done = task.get_future();
@@ -49,7 +49,7 @@ inline void within_a_minute(std::function<void()> f) {
   done.get();
 }
 
-/// Row blocks of a factor of order n, the identity it is continued by included.
+/// Returns the number of row blocks of a factor of order n and of the identity that continues it.
 inline int row_blocks(index_t n) {
   return int((n + block_columns::STRIP - 1) / block_columns::STRIP * block_columns::BLOCKS);
 }

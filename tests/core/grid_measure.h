@@ -5,13 +5,13 @@
 #include "families.h"
 #include "segment_call.h"
 
-/// Problems for the block-column method on a simulated grid, and what every result is held to.
+/// Problems for the block-column method on a simulated grid, and the checks that every result has to pass.
 namespace gpucholmod::test {
 
 template <class T>
 constexpr double eps = std::numeric_limits<T>::epsilon();
 
-/// The same problem, with the factor as it is when it is stored as T.
+/// Returns the problem with its factor rounded to T.
 template <class T>
 Problem<double> stored_as(Problem<double> p) {
   p.R = p.R.template cast<T>().template cast<double>();
@@ -24,8 +24,8 @@ inline Problem<double> random_problem(Sign sign, index_t n, index_t k, unsigned 
   return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
 }
 
-/// Problems that take every path: the unscaled step, by inverses, refinement and substitution, rescalings, Householder
-/// steps after either.
+/// Returns problems that take every path: unscaled steps by inverses, refinement and substitution, rescalings, and
+/// Householder steps after unscaled steps and after rescalings.
 inline std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double level = eps<double>) {
   Random random(10);
   std::vector<Problem<double>> problems;
@@ -33,7 +33,7 @@ inline std::vector<Problem<double>> of_every_kind(index_t n, index_t k, double l
   return problems;
 }
 
-/// A factor with a positive diagonal and zeros below it, continued by the identity, and nothing else in its memory
+/// Expects a factor with a positive diagonal and zeros below it, continued by the identity, and no other memory
 /// touched.
 template <class T>
 void expect_sound(const SegmentsResult<T>& result) {
@@ -49,11 +49,10 @@ void expect_sound(const SegmentsResult<T>& result) {
   EXPECT_EQ(bad, 0) << "entries that are not as they have to be";
 }
 
-/// For each result, with the factor stored as T,
+/// Modifies the factor, stored as T, by unscaled steps with their guard and by Householder steps alone. Expects of each
+/// result, in long double, with the machine epsilon eps of T:
 ///
-///   ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)) < 30
-///
-/// in long double, eps the machine epsilon of T; by the unscaled step and its guard, and by Householder steps alone.
+///   ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)) < 30.
 template <class T>
 void measure(const Problem<double>& given, SegmentsRun how = {}) {
   const Problem<double> p = stored_as<T>(given);

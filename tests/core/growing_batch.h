@@ -4,15 +4,15 @@
 #include "modify/batch_sides.h"
 #include "reshape_call.h"
 
-/// A batch whose members get and lose rows and columns, beside the matrices themselves in long double.
+/// A batch whose members gain and lose rows and columns, and the matrices themselves in long double.
 namespace gpucholmod::test {
 
-/// Keeps b upper factors R (n x n x b), with room for so many rows and columns.
+/// A function that keeps b upper factors R (n x n x b) as a batch, with the given room for rows and columns.
 using KeepGrowing = std::function<std::unique_ptr<HeldBatch>(const double* R, index_t n, index_t b,
                                                              Precision precision, const BatchRoom& room)>;
 
-/// A batch that is held, the matrix of each member, and right-hand sides, z with R'z = b, that come along with every
-/// change: each change is checked against what was there before it.
+/// Holds a batch, the matrix of each member, and right-hand sides z with R'z = b, which every change modifies along.
+/// Checks each change against the state before it.
 class GrowingBatch {
  public:
   static constexpr index_t sides = 2;
@@ -26,7 +26,7 @@ class GrowingBatch {
     }
     hold(keep(all.data(), n, b, precision, {capacity, {}}), random);
   }
-  /// Begins with this batch.
+  /// Takes over a batch, computes the matrices of its members, and draws right-hand sides.
   void hold(std::unique_ptr<HeldBatch> batch, Random& random) {
     held = std::move(batch);
     A.clear();
@@ -36,8 +36,8 @@ class GrowingBatch {
     rss.assign(sides * held->count(), 1e4);
   }
 
-  /// Every member's matrix gets p rows and columns; those of which `fails` tells are made indefinite by the last one.
-  /// at: empty, one place for all, or one of each member.
+  /// Inserts p rows and columns into every member's matrix. The last one makes the matrix indefinite if `fails` is true
+  /// for the member. at: empty, one place for all members, or one for each.
   Pivots insert(index_t p, const std::vector<index_t>& at, const std::vector<bool>& fails, bool in_place,
                 bool all_or_none, Random& random) {
     const index_t n = held->order(), b = held->count(), ld = n + p;
@@ -136,7 +136,7 @@ class GrowingBatch {
     take(carried, B);
   }
 
-  /// V of k columns is added to scale A; right-hand sides are chosen anew.
+  /// Replaces A by scale A + V V' with k random columns V, and draws new right-hand sides.
   void update(index_t k, double scale, Random& random) {
     const index_t n = held->order(), b = held->count();
     std::vector<double> V(n * k * b);
@@ -157,8 +157,8 @@ class GrowingBatch {
     rss.assign(sides * b, 1e4);
   }
 
-  /// The largest ||R'R - A||_1 / (eps n ||A||_1) of a member. Where members have other orders, they are the identity
-  /// beyond; solving agrees with the matrix.
+  /// Returns the largest ||R'R - A||_1 / (eps n ||A||_1) of a member. Expects the identity behind members of smaller
+  /// order, and each member by itself to have the numbers that it has in the batch.
   double units() const {
     const index_t n = held->order(), b = held->count();
     const double eps = epsilon(held->precision());
@@ -183,15 +183,15 @@ class GrowingBatch {
 
   std::unique_ptr<HeldBatch> held;
   std::vector<Matrix> A;
-  std::vector<double> z, rss;  ///< n x sides x b, sides x b
+  std::vector<double> z, rss;  ///< right-hand sides (n x sides x b) and residual sums of squares (sides x b)
 
  private:
-  /// What becomes of right-hand sides.
+  /// Holds the right-hand sides that a change makes.
   struct Carried {
     const GrowingBatch& of;
     index_t rows;
     std::vector<double> z, rss;
-    std::vector<real> totals;  ///< squares of z and what has been left over, before
+    std::vector<real> totals;  ///< sums of squares before the change: z'z + rss
 
     Carried(const GrowingBatch& of, index_t rows)
         : of(of), rows(rows), z(rows * sides * of.held->count(), NAN), rss(of.rss.size(), NAN) {
@@ -221,7 +221,7 @@ class GrowingBatch {
     const index_t own = held->orders()[m];
     return member(all, held->order(), m).topLeftCorner(own, own).template cast<real>();
   }
-  /// R'z of each member.
+  /// Returns R'z of each member.
   std::vector<Matrix> right_sides() const {
     const auto all = numbers(*held);
     std::vector<Matrix> B;
@@ -229,8 +229,7 @@ class GrowingBatch {
       B.push_back(product(factor_of(all, m).transpose(), part(z, held->order(), m).topRows(held->orders()[m])));
     return B;
   }
-  /// Takes right-hand sides, and expects them to belong to B, and their squares, with what is left over, to be what
-  /// they were.
+  /// Takes over the right-hand sides of a change. Expects R'z = B, and z'z + rss to be the same as before the change.
   void take(const Carried& carried, const std::vector<Matrix>& B) {
     const index_t n = held->order(), rows = carried.rows;
     const real eps = epsilon(held->precision());

@@ -8,14 +8,16 @@
 
 #include "block_columns/segment.h"
 
-/// The resident method on the CPU, for tests: as many blocks of threads as one likes, each of them a thread.
+/// Warps and teams of warps on the CPU, for tests of block_columns/: any number of thread blocks, each team of warps in
+/// one thread.
 namespace gpucholmod::block_columns {
 
-/// Of a warp that computes with A's.
+/// A warp that computes in the arithmetic A. Its lanes run one after the other. The comments on functions hold for a
+/// warp of a GPU, too.
 template <class A>
 struct HostLanes {
   using Arithmetic = A;
-  /// One S in every lane.
+  /// Holds one S for each lane.
   template <class S>
   struct PerLane {
     S of[LANES];
@@ -23,7 +25,7 @@ struct HostLanes {
     const S& operator[](int lane) const { return of[lane]; }
   };
 
-  int id = 0;  ///< in its block of threads
+  int id = 0;  ///< number of the warp in its team
 
   template <class F>
   void each(F&& f) const {
@@ -31,7 +33,7 @@ struct HostLanes {
   }
   void sync() const {}
 
-  /// The sum over all lanes, in every lane.
+  /// Returns the sum over all lanes, which every lane receives.
   A total(const PerLane<A>& x) const {
     A sum[LANES];
     for (int lane = 0; lane < LANES; ++lane) sum[lane] = x[lane];
@@ -41,9 +43,9 @@ struct HostLanes {
   }
   A from_lane(const PerLane<A>& x, int lane) const { return x[lane]; }
   static A reciprocal_root(A x) { return 1 / std::sqrt(x); }
-  static A reciprocal(A x) { return 1 / x; }  ///< like the one above, of x far from the ends of the range
+  static A reciprocal(A x) { return 1 / x; }  ///< like reciprocal_root(), for x far from the ends of the range
 
-  /// D (16 x 8) <- D + s A B, A 16 x 8, B 8 x 8 with B(k, n) at B[n * ld + k].
+  /// Computes D (16 x 8) <- D + s A B, A (16 x 8) in `left`, B (8 x 8) with B(k, n) at B[n * ld + k].
   template <int s, Access>
   void multiply_add(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int ld) const {
     A a[16][8];
@@ -62,8 +64,8 @@ struct HostLanes {
       }
   }
 
-  /// D_j <- D_j + s L B_j, L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at right[j * stride + n * right_ld +
-  /// k], count of them.
+  /// Computes D_j <- D_j + s L B_j for `count` matrices B_j; L(m, k) at left[m * left_ld + k] (16 x 8), B_j(k, n) at
+  /// right[j * stride + n * right_ld + k].
   template <int s, int count>
   void multiply_add_in_place(PerLane<Fragment<A>>* D, const A* left, int left_ld, const A* right, int right_ld,
                              int stride) const {
@@ -72,7 +74,7 @@ struct HostLanes {
       for (int k = 0; k < 8; ++k) a[m][k] = left[m * left_ld + k];
     for (int j = 0; j < count; ++j) multiply_add_dense<s>(D[j], a, right + j * stride, right_ld);
   }
-  /// 16 rows of a matrix of order NB, element (m, l) at p[m * ld + l].
+  /// Holds 16 rows of a matrix of order NB. load_rows() reads element (m, l) from p[m * ld + l].
   struct Rows {
     A e[16][NB];
   };
@@ -81,17 +83,17 @@ struct HostLanes {
     for (int m = 0; m < 16; ++m) std::copy_n(p + m * ld, NB, rows.e[m]);
     return rows;
   }
-  /// D <- D + s rows P, P(l, q) at P[q * ld + l].
+  /// Computes D <- D + s rows P, P(l, q) at P[q * ld + l].
   template <int s>
   void multiply_add_rows_of(PerLane<Fragment<A>>& D, const Rows& rows, const A* P, int ld) const {
-    PerLane<Fragment<A>> sum[2] = {D, {}};  // in the order that other warps have
+    PerLane<Fragment<A>> sum[2] = {D, {}};  // two sums, in the order of Solve on other cards
     for (int first = 0; first < NB; first += 8)
       multiply_add_in_place<s, 1>(&sum[first / 8 % 2], rows.e[0] + first, NB, P + first, ld, 0);
     for (int lane = 0; lane < LANES; ++lane)
       for (int i = 0; i < 4; ++i) D[lane].e[i] = sum[0][lane].e[i] + sum[1][lane].e[i];
   }
 
-  /// D <- D + s AB, A by load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
+  /// Computes D <- D + s A B, A from load_left_apart(), B(k, n) at B[k * k_stride + n * n_stride].
   template <int s>
   void multiply_add_apart(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int k_stride,
                           int n_stride) const {
@@ -104,7 +106,7 @@ struct HostLanes {
     multiply_add_dense<s>(D, a, columns, 8);
   }
 
-  /// The same with B(k, n) at B[k * ld + n].
+  /// Computes D <- D + s A B as multiply_add(), but with B(k, n) at B[k * ld + n].
   template <int s>
   void multiply_add_rows(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left, const A* B, int ld) const {
     A columns[64];
@@ -113,7 +115,7 @@ struct HostLanes {
     multiply_add<s, Access::shared>(D, left, columns, 8);
   }
 
-  /// The same with B(k, n) = tile(8 * half + n, k).
+  /// Computes D <- D + A B as multiply_add(), but with B(k, n) = tile(8 * half + n, k).
   template <int half>
   void multiply_add_half(PerLane<Fragment<A>>& D, const PerLane<LeftFragment<A>>& left,
                          const PerLane<Fragment<A>>& tile) const {
@@ -133,38 +135,39 @@ struct HostLanes {
   template <Access, class S>
   static void write(S* p, const S& value) { *p = value; }
 
-  /// How many lanes, counted from lane 0, hold true before the first that does not.
+  /// Returns the number of lanes before the first lane for which f is false.
   template <class F>
   int leading(F&& f) const {
     int lane = 0;
     while (lane < LANES && f(lane)) ++lane;
     return lane;
   }
-  /// `several`: what another owner has written before may be read then, and, below, what was written before may be read
-  /// by another.
+  /// Loads a flag. With `several`, everything that another rank wrote before it set the flag may be read afterwards.
+  /// The stores below, with `several`, let other ranks read everything that this rank wrote before.
   static int load_acquire(const int* flag, bool = false) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
-  static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< orders nothing
+  static int load_relaxed(const int* flag) { return __atomic_load_n(flag, __ATOMIC_RELAXED); }  ///< Orders nothing
   static void store_release(int* flag, int value, bool = false) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
   static void add_release(int* counter, int more = 1, bool = false) {
     __atomic_fetch_add(counter, more, __ATOMIC_RELEASE);
   }
-  static void prefetch(const void*) {}  ///< the cache line into the second-level cache
-  /// Begins to copy 16 bytes into shared memory; they count as one copy with all others up to the next end_copy().
+  static void prefetch(const void*) {}  ///< Fetches the cache line into the second-level cache
+  /// Begins to copy 16 bytes to shared memory. All these copies up to the next end_copy() count as one copy.
   static void copy_16(void* to, const void* from) { std::memcpy(to, from, 16); }
   static void end_copy() {}
-  /// Until all copies that this lane has begun are there, but for the last `pending`; the other lanes' after sync().
+  /// Waits until all copies that this lane has begun are complete, except the last `pending`. Copies of other lanes are
+  /// complete after sync().
   template <int pending>
   static void wait_for_copies() {}
   template <class F>
-  void once(F&& f) const { f(); }  ///< in one lane
+  void once(F&& f) const { f(); }  ///< Calls f in one lane
   static void pause() { std::this_thread::yield(); }
-  /// One wait, which polls.
+  /// A wait that polls.
   struct Wait {
     void pause() const { HostLanes::pause(); }
   };
 };
 
-/// The warp of a card, of which it has the sizes.
+/// A warp of a card, with the card's sizes.
 template <class Card_, class A = double>
 struct HostWarpOf : HostLanes<A> {
   using Card = Card_;
@@ -172,7 +175,8 @@ struct HostWarpOf : HostLanes<A> {
 };
 using HostWarp = HostWarpOf<Card90>;
 
-/// A block of threads, or a part of one: its warps take turns, so that what is to end in a barrier does.
+/// A team: a thread block or a part of one. Its warps run one after the other, so that all are done when a function
+/// that ends in a barrier returns.
 template <class Card, class A = double>
 struct HostTeamOf {
   using Warp = HostWarpOf<Card, A>;
@@ -210,7 +214,7 @@ struct HostTeamOf {
     }
     return all;
   }
-  /// What f says to each warp by itself; without a barrier.
+  /// Returns to each warp the value of f for this warp, without a barrier. (Here all warps have one value.)
   template <class F>
   bool all_warps(F&& f) { return all_sync(f); }
   template <class F>
@@ -226,7 +230,7 @@ struct HostTeamOf {
   void with_first(int count, F&& f) { f(HostTeamOf{shared, count}); }
   void barrier() {}
   void store_release(int* flag, int value) { __atomic_store_n(flag, value, __ATOMIC_RELEASE); }
-  /// Tells everybody that the last `left` row blocks are not to be done.
+  /// Tells all roles that a row block is rejected; `left` as in SegmentState.
   void reject(SegmentState* state, int left, bool = false) {
     int known = __atomic_load_n(&state->left, __ATOMIC_RELAXED);
     while (known < left &&

@@ -7,13 +7,13 @@
 #include "cuda/kernels/member.h"
 #include "matrices.h"
 
-/// A team of threads that works for a member of a batch, one thread after the other.
+/// A team of threads that works on a member of a batch. The threads run one after the other.
 namespace gpucholmod::test {
 
 using cuda::ColumnOfV;
 using cuda::WARP;
 
-/// What each function does is said in member.h; the device's: cuda/kernels/batch.cuh.
+/// A team of threads as member.h uses it; the device's team is in cuda/kernels/batch.cuh.
 struct HostTeam {
   template <class S>
   struct PerThread {
@@ -62,14 +62,14 @@ struct HostTeam {
   void sync() const {}
   static double rounded_square(double x) { return x * x; }
   static double reciprocal(double x) { return 1 / x; }
-  /// The device's takes numbers that have lost digits for 0.
+  /// Returns 1 / sqrt(x), with 0 for an x that has lost digits, as the device does.
   static double reciprocal_root(double x) { return 1 / std::sqrt(x > 0 && x < cuda::least_double ? 0 : x); }
 };
 
-/// Threads of so many whole warps that each column has one.
+/// Returns the number of threads of the fewest whole warps that have a thread for each column.
 inline int a_thread_for_each(index_t columns) { return int((columns + WARP - 1) / WARP * WARP); }
 
-/// The packed triangle of R, of scalars T, and back.
+/// Returns the packed triangle of R, in scalars T. unpacked() is the inverse.
 template <class T, class S>
 std::vector<T> packed(const Stored<S>& R) {
   const index_t n = R.cols();

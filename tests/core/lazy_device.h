@@ -24,21 +24,21 @@ enum class Kernel { persistent, stepwise };
 
 struct Laziness {
   Kernel kernel = Kernel::persistent;
-  unsigned seed = 0;  ///< 0: everything as late as it may be; otherwise at random moments
-  int workers = 1;    ///< blocks of threads that update
+  unsigned seed = 0;  ///< seed of the random moments at which work is done; 0: as late as possible
+  int workers = 1;    ///< number of thread blocks that update
 };
 
 /// A device of the stream method that does only what stream/device.h promises, by the GPU's kernels on a simulated
 /// grid.
 ///
-/// A queue for each slot; nothing in it is done before somebody asks for it, or (seeded) at random moments when
-/// somebody asks for anything; and the answer is no a few times first. What has been sent, or waits for what is
-/// fetched, holds NaN, and so do a slot before its next panel comes, and a job's own memory: a driver that counts on
-/// more is found, and so is one that touches what is on its way up.
+/// Each slot has a queue. The work in a queue is done when the driver asks for its result or, with a seed, at random
+/// moments when the driver asks for any result. The first few answers are false. A buffer that has been sent, or whose
+/// chunk is not fetched yet, holds NaN, and so do a slot before its next panel arrives and a job's own memory. So tests
+/// find a driver that relies on more than the promises, or that changes a buffer on its way up.
 template <class T>
 class LazyDevice : public stream::Device<T> {
  public:
-  /// V (n x k) as in stream::HostDevice.
+  /// Takes V (n x k) as stream::HostDevice does.
   LazyDevice(const stream::Plan& plan, const double* V, const Laziness& how)
       : plan_(plan), how_(how), random_(how.seed), queues_(plan.slots()),
         up_(plan.buffers(), std::vector<T>(plan.chunk_words(), nan)), down_(up_),
@@ -135,7 +135,7 @@ class LazyDevice : public stream::Device<T> {
     std::function<void()> run;
   };
   struct Queued {
-    bool pending = false;  ///< until passed() has said yes
+    bool pending = false;  ///< True until passed() has returned true
     int slot = 0, number = 0, refusals = 0;
   };
   template <class F>
@@ -175,7 +175,7 @@ class LazyDevice : public stream::Device<T> {
       while (!queues_[slot].empty()) run_one(slot);
   }
 
-  /// When those of the panels left of it are done.
+  /// Modifies a panel, after the panels on its left.
   void run_panel(int panel) {
     if (panel > 0) run_until(modifications_[panel - 1]);
     const stream::Panel& at = plan_.panels()[panel];
@@ -202,7 +202,7 @@ class LazyDevice : public stream::Device<T> {
   std::vector<std::vector<T>> up_, down_, slots_;
   std::vector<std::unique_ptr<HostPass<T>>> passes_;
   std::vector<Queued> sending_, fetching_;
-  std::vector<index_t> words_sent_, words_asked_;  ///< of each panel
+  std::vector<index_t> words_sent_, words_asked_;  ///< numbers of each panel
   std::vector<Queued> modifications_;
 };
 

@@ -12,13 +12,14 @@
 
 namespace gpucholmod::test {
 
-/// An executor that does only what the contract in paper/drive.h promises, as late as it may: a panel is computed when
-/// the diagonal block below needs its columns of V, or at the end, the youngest first; none is back in R before the
-/// end. Until then its place in R holds NaN, and so does V once it was fetched: a driver that counts on more is found.
+/// An executor that does only what the contract in paper/drive.h promises, as late as possible. It computes a panel
+/// when the diagonal block below needs the panel's columns of V, or at the end, the youngest panel first. It writes no
+/// panel back to R before the end. Until then a panel's place in R holds NaN, and so does V after it was fetched. So
+/// tests find a driver that relies on more than the contract.
 template <class T>
 class LazyExecutor {
  public:
-  /// `in_flight` counts the panels that have not come back.
+  /// Makes an executor. `in_flight` counts the panels that are not back in R.
   LazyExecutor(Sign sign, int& in_flight) : sign_(sign), in_flight_(in_flight) {}
   ~LazyExecutor() { finish(); }
 
@@ -76,7 +77,7 @@ class LazyExecutor {
     std::vector<T> entries;
   };
 
-  /// Panel p, after those above it.
+  /// Computes panel p, after the panels above it.
   void compute(std::size_t p) {
     Panel& panel = panels_[p];
     if (panel.computed) return;

@@ -27,7 +27,7 @@ Problem<double> problem(Sign sign, const Matrix& R, const Matrix& V);
 
 inline double epsilon(Precision precision) { return precision == Precision::single ? 0x1p-23 : 0x1p-52; }
 
-/// The same numbers with every standard library.
+/// Draws random numbers, the same with every standard library.
 class Random {
  public:
   explicit Random(unsigned seed) : bits_(seed) {}
@@ -40,36 +40,38 @@ class Random {
   std::mt19937_64 bits_;
 };
 
-/// Turns numbers that suit double into ones that are as hard for `eps`.
+/// Converts numbers that suit double to numbers that are as hard for `eps`.
 struct Level {
   double eps;
-  double wide(double x) const { return std::pow(x, std::log(eps) / std::log(0x1p-52)); }  ///< a range, a condition
-  double tiny(double x) const { return x * (eps / 0x1p-52); }                             ///< a distance from singular
+  /// Converts a range or a condition.
+  double wide(double x) const { return std::pow(x, std::log(eps) / std::log(0x1p-52)); }
+  /// Converts a distance from singular.
+  double tiny(double x) const { return x * (eps / 0x1p-52); }
 };
 
 Matrix product(const Matrix& A, const Matrix& B);
 Matrix factor(const Matrix& A);
 Matrix orthonormal(const Matrix& M);
 
-/// Ten to the powers from .. to, in equal steps.
+/// Returns ten to m powers between `from` and `to`, in equal steps.
 Matrix powers(real from, real to, index_t m);
 
 Matrix well_conditioned(index_t n, Random& random);
 
-/// Factor of a matrix with eigenvalues from 1 down to 1 / condition, eigenvectors Q.
+/// Returns the factor of a matrix with eigenvalues from 1 down to 1 / condition and eigenvectors Q.
 Matrix with_condition(real condition, const Matrix& Q);
 Matrix random_with_condition(real condition, index_t n, Random& random);
 
-/// Factor of the covariance of a smooth function at n points, plus `nugget`.
+/// Returns the factor of the covariance of a smooth function at n points, plus `nugget`.
 Matrix kernel(index_t n, real nugget, Random& random);
 
-/// V to take away from R'R: V = R'P with all min(n, k) singular values of P equal to sqrt(1 - gap).
+/// Returns the downdate of R'R by V = R'P, all min(n, k) singular values of P being sqrt(1 - gap).
 Problem<double> contraction(const Matrix& R, const Matrix& seed, real gap);
 
-/// The downdate that undoes the update of R by V.
+/// Returns the downdate that undoes the update of R by V.
 Problem<double> undo(const Matrix& R, const Matrix& V);
 
-/// R'R for an upper R.
+/// Returns R'R for an upper R.
 Matrix gram_of(const Matrix& R);
 template <class S>
 Matrix gram(const Stored<S>& R) {
@@ -78,11 +80,11 @@ Matrix gram(const Stored<S>& R) {
 
 real norm_1(const Matrix& A);
 
-/// ||M X - B||_1 / (2^-52 (||M||_1 ||X||_1 + ||B||_1)) of one substitution in double: M = R, or R' forward.
+/// Returns ||M X - B||_1 / (2^-52 (||M||_1 ||X||_1 + ||B||_1)) of one substitution in double; M is R, or R' forward.
 double substitution_residual(const Stored<double>& R, TriangularSolve which, const Stored<double>& B,
                              const Stored<double>& X);
 
-/// ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)), to be below 30.
+/// Computes ratio = ||R~'R~ - (R'R + sigma VV')||_1 / ((n + k) eps (||R'R||_1 + ||VV'||_1)), which should be below 30.
 class Residual {
  public:
   template <class S>
@@ -102,7 +104,7 @@ class Residual {
   Matrix target_;
 };
 
-/// From 0, the last row of the first leading minor of A that is not positive definite; -1 where there is none.
+/// Returns the last row, from 0, of the first leading minor of A that is not positive definite; -1 if there is none.
 index_t first_indefinite(Matrix A);
 
 }  // namespace gpucholmod::test

@@ -2,8 +2,8 @@
 
 #include "modify_problem.h"
 
-/// The contract of modifications: what holds wherever a factor is stored. A storage takes part by a line in
-/// test_modify_contract.cpp, or, on a GPU, in cuda/test_modify_contract.cpp.
+/// The contract of modifications: the properties of a modification that hold for every storage of a factor. A storage
+/// takes part by a line in test_modify_contract.cpp or, on a GPU, in cuda/test_modify_contract.cpp.
 namespace gpucholmod::test {
 
 class ModifyContract : public testing::TestWithParam<StorageKind> {
@@ -25,10 +25,10 @@ class ModifyContract : public testing::TestWithParam<StorageKind> {
     made.answer = made.storage->modify(asked, no_poll);
     return made;
   }
-  /// Is true if the storage has the range of floats.
+  /// Returns whether the storage has the range of floats.
   bool is_narrow(Precision precision) const { return precision == Precision::single && !kind().always_doubles; }
 
-  /// f(precision) for each precision that the storage computes in.
+  /// Calls f(precision) for each precision in which the storage computes.
   template <class F>
   void each_precision(F&& f) const {
     for (const Precision precision : kind().computes) {
@@ -36,15 +36,16 @@ class ModifyContract : public testing::TestWithParam<StorageKind> {
       f(precision);
     }
   }
-  /// f(problem, asked) without right-hand sides and, if the storage takes them, with some. Sanitizers, which make a
-  /// problem ten times as expensive, look at every other one, with right-hand sides alone.
+  /// Calls f(problem, asked) without right-hand sides and, if the storage takes right-hand sides, with some. A
+  /// sanitizer makes a problem ten times as expensive; then calls f for every other problem only, and with right-hand
+  /// sides alone.
   template <class F>
   void each_problem(std::vector<index_t> orders, std::vector<index_t> counts, std::vector<Change> changes,
                     Precision precision, double scale, F&& f) const {
     int number = 0;
     for (const index_t n : orders)
       for (const index_t k : counts) {
-        ++number;  // so that each change has its turn
+        ++number;  // so that no change is always left out
         for (const Change change : changes) {
           if (sanitized && number++ % 2 != 0) continue;
           SCOPED_TRACE(text(change) + ", n " + std::to_string(n) + ", k " + std::to_string(k) + ", scale " +
@@ -61,21 +62,21 @@ class ModifyContract : public testing::TestWithParam<StorageKind> {
     if (!kind().in_place) { EXPECT_FALSE(call.storage->begun()); }
     expect_modified(call.before, call.asked, call.storage->get(), call.answer.sides, epsilon(precision));
   }
-  /// A call that has failed has changed nothing, to the last bit.
+  /// Expects a failed call to have changed no bit of the factor or of the right-hand sides.
   void expect_unchanged(const Call& call) const {
     EXPECT_FALSE(call.storage->begun());
     EXPECT_TRUE(same_bits(call.storage->get(), call.before));
     EXPECT_TRUE(same_bits(call.answer.sides, call.asked.sides));
   }
-  /// row, col: in the upper factor or in V, from 1.
+  /// Expects an error that names row and col of the upper factor or of V, from 1.
   void expect_failure(const Call& call, ErrorCode code, index_t row, index_t col) const {
     ASSERT_TRUE(call.answer.failure);
     EXPECT_STREQ(name(call.answer.failure->code), name(code));
     EXPECT_EQ(call.answer.failure->row, row);
     EXPECT_EQ(call.answer.failure->col, col);
   }
-  /// Returns true, and expects an error, if V does not fit a float when it is weighted and scaled, and the storage
-  /// wants it to.
+  /// Returns whether V, weighted and scaled, does not fit a float although the storage requires that. If so, expects an
+  /// error.
   bool expect_refused(const Call& call, Precision precision) const {
     const Modification& asked = call.asked;
     if (kind().has_range_of_scalar || precision != Precision::single) return false;
@@ -112,7 +113,7 @@ TEST_P(ModifyContract, Scales) {
   });
 }
 
-/// A power of 2 by which R and V are multiplied changes no digit of R~, nor any of right-hand sides.
+/// Checks that R and V multiplied by a power of 2 give the same digits of R~ and of right-hand sides.
 TEST_P(ModifyContract, NumbersNearTheEndsOfTheRangeKeepTheirDigits) {
   each_precision([&](Precision precision) {
     const std::array sizes = is_narrow(precision) ? std::array{0x1p60, 0x1p-58, 0x1p100, 0x1p-90}
@@ -136,7 +137,7 @@ TEST_P(ModifyContract, NumbersNearTheEndsOfTheRangeKeepTheirDigits) {
   });
 }
 
-/// An entry of the diagonal that an update makes too large, and one off the diagonal that a scale does.
+/// Checks a diagonal entry that an update makes too large, and an entry off the diagonal that a scale makes too large.
 TEST_P(ModifyContract, AnEntryBeyondTheRangeIsOverflow) {
   each_precision([&](Precision precision) {
     const double largest = is_narrow(precision) ? 0x1p127 : 0x1p1023;
@@ -190,7 +191,8 @@ TEST_P(ModifyContract, ADowndateThatCannotBeDoneNamesItsPivot) {
   });
 }
 
-/// A factor that small scales bring back from the end of the range is as good as a new one with the same numbers.
+/// Checks that a factor that small scales bring back from the end of the range is as good as a new factor with the same
+/// numbers.
 TEST_P(ModifyContract, AHugeNumberThatIsGoneCountsNoLonger) {
   each_precision([&](Precision precision) {
     const int e = is_narrow(precision) ? 50 : 500;
@@ -212,7 +214,8 @@ TEST_P(ModifyContract, AHugeNumberThatIsGoneCountsNoLonger) {
   });
 }
 
-/// A call that fails by a huge number leaves nothing behind, neither in the factor nor in what is known of its numbers.
+/// Checks that a call that fails because of a huge number changes neither the factor nor the bounds known of its
+/// numbers.
 TEST_P(ModifyContract, AFailedCallLeavesNoTrace) {
   each_precision([&](Precision precision) {
     const double huge = precision == Precision::single ? 0x1p100 : 0x1p1000;
@@ -232,7 +235,7 @@ TEST_P(ModifyContract, AFailedCallLeavesNoTrace) {
   });
 }
 
-/// The first entry that is not finite, in the order of V's columns as they are given.
+/// Checks that the error names the first entry that is not finite, in the order of V's columns as they are given.
 TEST_P(ModifyContract, AColumnThatIsNotFiniteIsAnError) {
   constexpr double infinite = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const auto expect_not_finite = [&](const Call& made) {
@@ -283,7 +286,7 @@ TEST_P(ModifyContract, WithoutColumnsThereIsTheScale) {
   });
 }
 
-/// Of a right-hand side its residual sum of squares alone remains.
+/// Checks a factor of order 0, whose right-hand sides consist of residual sums of squares alone.
 TEST_P(ModifyContract, AFactorWithoutRows) {
   each_precision([&](Precision precision) {
     for (const double scale : {1.0, 0.5})
@@ -293,7 +296,7 @@ TEST_P(ModifyContract, AFactorWithoutRows) {
   });
 }
 
-/// A poll that throws as long as nothing has begun leaves everything as it was.
+/// Checks that a poll that throws before the factor has begun to change leaves everything as it was.
 TEST_P(ModifyContractPolled, APollThatThrowsBeforeAnythingHasBegun) {
   each_precision([&](Precision precision) {
     for (const double size : {1.0, is_narrow(precision) ? 0x1p60 : 0x1p498})

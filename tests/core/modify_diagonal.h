@@ -2,25 +2,26 @@
 
 #include "modify_contract.h"
 
-/// The contract of modifications of factors whose diagonal is not positive.
+/// The contract of modifications, for factors whose diagonal is not positive.
 namespace gpucholmod::test {
 
-/// R with every third row, and the last, multiplied by -1.
+/// Returns R with every third row, and the last row, multiplied by -1.
 inline Doubles with_negative_rows(Doubles R) {
   for (index_t i = 0; i < R.rows(); ++i)
     if (i % 3 == 0 || i == R.rows() - 1) R.row(i) *= -1;
   return R;
 }
 
-/// Right-hand sides of R, which has turned rows, that are `sides` of the factor with a positive diagonal.
+/// Returns right-hand sides of R, which has turned rows, that correspond to `sides` of the factor with a positive
+/// diagonal.
 inline OwnedRightHandSides of_turned(const Doubles& R, OwnedRightHandSides sides) {
   for (index_t i = 0; i < R.rows() * sides.m; ++i)
     if (R(i % R.rows(), i % R.rows()) < 0) sides.z[i] *= -1;
   return sides;
 }
 
-/// A factor with negative rows is modified to the same bits as the one with a positive diagonal. One that is kept has a
-/// positive diagonal from the beginning.
+/// Checks that a factor with turned rows gives the same bits as the factor with a positive diagonal. A factor that is
+/// kept has a positive diagonal from the beginning.
 TEST_P(ModifyContract, RowsWithANegativeDiagonalAreTurned) {
   each_precision([&](Precision precision) {
     each_problem({1, 9, 65, 130}, {0, 1, 3, 16}, all_changes, precision, 1, [&](const auto& p, const auto& asked) {
@@ -61,7 +62,8 @@ TEST_P(ModifyContract, AFactorWithANegativeDiagonalThatCannotBeModifiedStaysAsIt
   });
 }
 
-/// Factors with zeros on the diagonal: all zero, and with rows whose diagonal entry, or whose every entry, is 0.
+/// Returns factors with zeros on the diagonal: one that is zero, and one with rows whose diagonal entry is 0 and rows
+/// all of whose entries are 0.
 inline std::vector<Doubles> with_zeros(const Doubles& R) {
   std::vector<Doubles> all(2, R);
   all[0].setZero();
@@ -73,15 +75,15 @@ inline std::vector<Doubles> with_zeros(const Doubles& R) {
   return all;
 }
 
-/// An update for them, without negative weights, to which row `last` of V and those behind contribute nothing.
+/// Returns an update for these factors: `asked` without negative weights, V being zero from row `last` on.
 inline Modification update_above(Modification asked, index_t last) {
   for (double& w : asked.weights) w = std::abs(w);
   asked.V.bottomRows(asked.V.rows() - last).setZero();
   return asked;
 }
 
-/// Expects, in long double, the two residuals of expect_modified() and expect_sides(), of a result that need not be
-/// definite, and zeros in rows of the last entry if nothing comes there.
+/// Expects, in long double, small residuals as expect_modified() and expect_sides() do, of a result that need not be
+/// definite.
 inline void expect_semidefinite(const Doubles& before, const Modification& asked, const Doubles& after,
                                 const OwnedRightHandSides& sides, double eps) {
   const index_t n = before.cols(), k = asked.k(), m = asked.sides.m;
@@ -128,7 +130,7 @@ TEST_P(ModifyContract, ZerosOnTheDiagonalAreUpdated) {
   });
 }
 
-/// Updates of nothing come to a factor that is as good as any other.
+/// Checks that updates of a zero factor make a factor that is as good as any other.
 TEST_P(ModifyContract, AFactorBeginsWithNothing) {
   if (!kind().takes_zeros) return;
   each_precision([&](Precision precision) {
@@ -152,7 +154,7 @@ TEST_P(ModifyContract, AFactorBeginsWithNothing) {
   });
 }
 
-/// Columns cannot be taken away from a factor with zeros, whose first is named.
+/// Checks that taking columns away from a factor with a zero on the diagonal is an error that names the zero.
 TEST_P(ModifyContract, ZerosOnTheDiagonalAreNotDowndated) {
   if (!kind().takes_zeros) return;
   each_precision([&](Precision precision) {

@@ -8,7 +8,7 @@
 
 #include "modify_storage.h"
 
-/// Modifications that a storage is asked for by the contract (modify_contract.h), and the measures of their results.
+/// The modifications that the contract (modify_contract.h) asks of a storage, and the checks of their results.
 namespace gpucholmod::test {
 
 inline Doubles rounded(const Matrix& A, Precision precision) {
@@ -32,12 +32,13 @@ inline std::vector<double> weights_of(Change change, index_t k) {
 
 inline std::vector<double> as_vector(const Doubles& A) { return {A.data(), A.data() + A.size()}; }
 
-/// A factor and what is asked of it, which can be done.
+/// A factor, and a modification of it that is possible.
 struct ContractProblem {
   Doubles R;
   Modification asked;
 
-  /// The columns of V that are taken away, and their right-hand sides, were added before, in long double.
+  /// Makes a problem. The columns of V that are taken away, and their right-hand sides, have been added to the factor
+  /// before, in long double.
   ContractProblem(index_t n, index_t k, Change change, Precision precision, double scale = 1) {
     Random random(17);
     asked.weights = weights_of(change, k);
@@ -68,7 +69,7 @@ struct ContractProblem {
     return all;
   }
 };
-/// Returns a problem that is made once: the storages ask for the same ones in turn.
+/// Returns a problem, which is made only once: all storages ask for the same problems.
 inline const ContractProblem& contract_problem(index_t n, index_t k, Change change, Precision precision,
                                                double scale = 1) {
   static std::map<std::tuple<index_t, index_t, Change, Precision, double>, ContractProblem> all;

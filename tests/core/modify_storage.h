@@ -13,7 +13,7 @@
 #include "call.h"
 #include "reshape_call.h"
 
-/// Storages of a factor that is modified, as the contract (modify_contract.h) sees them.
+/// Storages of a factor, as the contract of modifications (modify_contract.h) sees them.
 namespace gpucholmod::test {
 
 using Doubles = Stored<double>;
@@ -21,12 +21,12 @@ using Doubles = Stored<double>;
 /// A modification of A to scale^2 A + V diag(weights) V', and of right-hand sides with it.
 struct Modification {
   Doubles V;                    ///< n x k
-  std::vector<double> weights;  ///< of the k columns of V
+  std::vector<double> weights;  ///< weights of the k columns of V
   double scale = 1;
-  OwnedRightHandSides sides;      ///< empty if m is 0
+  OwnedRightHandSides sides;    ///< right-hand sides; none if m is 0
 
   index_t k() const { return V.cols(); }
-  /// Is true if the weights are 1, then -1: what a caller asks for by a number of columns to be removed.
+  /// Returns whether the weights are 1, then -1: a caller then gives the number of columns to be removed instead.
   bool has_sorted_signs() const {
     return std::all_of(weights.begin(), weights.end(), [](double w) { return std::abs(w) == 1; }) &&
            std::is_sorted(weights.rbegin(), weights.rend());
@@ -34,10 +34,10 @@ struct Modification {
   index_t removed() const { return std::count_if(weights.begin(), weights.end(), [](double w) { return w < 0; }); }
 };
 
-/// What a poll throws.
+/// The exception that a poll throws.
 struct Stop {};
 
-/// An error of a call: the entry of V or of the result that it names, from 1; 0 where it names none.
+/// An error of a call, with the row and column of V or of the result that it names, from 1; 0 if it names none.
 struct Failure {
   ErrorCode code;
   index_t row = 0, col = 0;
@@ -47,33 +47,33 @@ inline Failure failure_of(const Error& error) {
   return {error.code(), index("row") + index("index"), index("col")};
 }
 
-/// How a call has ended.
+/// The outcome of a call.
 struct Answer {
   index_t pivot = -1;
   std::optional<Failure> failure;
-  bool stopped = false;      ///< `poll` threw Stop
-  OwnedRightHandSides sides;   ///< the right-hand sides after the call
+  bool stopped = false;       ///< True if `poll` threw Stop
+  OwnedRightHandSides sides;  ///< the right-hand sides after the call
 
   bool is_success() const { return pivot < 0 && !failure && !stopped; }
 };
 
-/// A factor in one storage. begin() takes R as numbers of the precision that is computed in.
+/// A factor in one storage. begin() takes R, whose numbers have the precision of the computation.
 class Storage {
  public:
   virtual ~Storage() = default;
   virtual void begin(const Doubles& R, Precision precision) = 0;
   /// Returns the factor, with zeros below the diagonal.
   virtual Doubles get() const = 0;
-  /// Replaces the factor by the modified one if the call succeeds. `poll` is called where the storage has one.
+  /// Replaces the factor by the modified one if the call succeeds. Calls `poll` if the storage has a poll.
   virtual Answer modify(const Modification& asked, const Poll& poll) = 0;
-  /// Is true if the last call had begun to change the factor itself.
+  /// Returns whether the last call had begun to change the factor itself.
   bool begun() const { return begun_; }
 
  protected:
   std::atomic<bool> begun_{false};
 };
 
-/// Returns how f() ends, which returns a failing pivot or -1.
+/// Returns the outcome of f(), which returns a failing pivot or -1.
 template <class F>
 Answer answer_of(F&& f) {
   Answer answer;
@@ -104,7 +104,7 @@ Answer answer_of_modify(const Place<S>& place, index_t n, const Modification& as
   return answer;
 }
 
-/// R as `uplo` stores it, with NaN in the other triangle.
+/// Returns R as `uplo` stores it, with NaN in the other triangle.
 template <class S>
 Stored<S> in_triangle(const Doubles& R, Uplo uplo) {
   Stored<S> all = Stored<S>::Constant(R.rows(), R.cols(), std::numeric_limits<S>::quiet_NaN());
@@ -112,15 +112,16 @@ Stored<S> in_triangle(const Doubles& R, Uplo uplo) {
   if (uplo == Uplo::lower) all.transposeInPlace();
   return all;
 }
-/// The upper factor that is stored so.
+/// Returns the upper factor of a matrix as in_triangle() returns it.
 template <class S>
 Doubles from_triangle(Stored<S> all, Uplo uplo) {
   if (uplo == Uplo::lower) all.transposeInPlace();
   return Stored<S>(all.template triangularView<Eigen::Upper>()).template cast<double>();
 }
 
-/// A matrix of the caller's, of which another one is made, which is overwritten, or which is read and written as a file
-/// is. It consists of floats if the computation is in single precision, unless `always_doubles`.
+/// Stores a factor as a matrix of the caller. A modification makes another matrix, overwrites this one, or reads and
+/// writes as with a file, as `where` says. The matrix consists of floats if the computation is in single precision,
+/// unless `always_doubles`.
 class MatrixStorage : public Storage {
  public:
   MatrixStorage(Where where, Uplo uplo, Request how, bool always_doubles = false)
@@ -172,7 +173,7 @@ class MatrixStorage : public Storage {
   Stored<float> floats_;
 };
 
-/// A HeldFactor, in place or as a new one.
+/// Stores a factor as a HeldFactor, which is modified in place or into a new one.
 class HeldStorage : public Storage {
  public:
   HeldStorage(bool in_place, Keep keep) : in_place_(in_place), keep_(std::move(keep)) {}
@@ -200,51 +201,51 @@ class HeldStorage : public Storage {
  private:
   bool in_place_;
   Keep keep_;
-  Doubles R_;  ///< outlives a factor that is borrowed
+  Doubles R_;  ///< numbers of the factor; must outlive a factor that borrows them
   std::unique_ptr<HeldFactor> f_;
 };
 
-/// A storage, what it has, and where it differs from the others.
+/// Describes a storage: how to make it, its abilities, and its differences from most storages.
 struct StorageKind {
   const char* name;
   std::function<std::unique_ptr<Storage>()> make;
   bool in_place = false;
   std::vector<Precision> computes = {Precision::double_, Precision::single};
-  bool always_doubles = false;  ///< stores doubles, also if it computes in single precision
-  bool lower = false;           ///< stores, and names in errors, entries of R'
-  bool takes_sides = true;      ///< right-hand sides
-  bool takes_zeros = true;      ///< on the diagonal of a factor; otherwise such a factor is refused
+  bool always_doubles = false;  ///< True if it stores doubles, also for computations in single precision
+  bool lower = false;           ///< True if it stores, and names in errors, entries of R'
+  bool takes_sides = true;      ///< True if it takes right-hand sides
+  bool takes_zeros = true;      ///< True if it takes factors with zeros on the diagonal; others refuse them
   bool has_poll = true;
-  std::function<std::unique_ptr<Storage>()> same_bits_as = {};  ///< empty: no other storage
+  std::function<std::unique_ptr<Storage>()> same_bits_as = {};  ///< a storage with the same bits; empty: none
 
   // Differences from what most storages do:
 
-  /// An overflow is found while R is overwritten: R is lost, which `begun` tells.
+  /// True if an overflow is found while R is overwritten; R is lost then, and begun() is true.
   bool loses_what_overflows = false;
-  /// In place, `poll` is called before the factor itself changes, also by an update.
+  /// True if a modification in place, even an update, calls `poll` before the factor itself changes.
   bool polls_before_an_update = true;
-  /// `poll` is called however little time a call takes.
+  /// True if `poll` is called however little time a call takes.
   bool always_polls = true;
-  /// Numbers near an end of the range are modified by the same arithmetic as others.
+  /// True if numbers near an end of the range are modified by the same arithmetic as other numbers.
   bool keeps_digits = true;
-  /// Of several columns that are not finite, one that is added is named before one that is taken away.
+  /// True if, of several columns that are not finite, an added column is named before one that is taken away.
   bool names_added_columns_first = false;
-  /// False: if there are weights or a scale, V has to fit the scalar that is computed with, not only the one that R is
-  /// stored in.
+  /// True if V has to fit only the scalar in which R is stored. If false, and if there are weights or a scale, V has to
+  /// fit the scalar of the computation, too.
   bool has_range_of_scalar = true;
-  /// An overflow of the result names a row besides the column.
+  /// True if an overflow of the result names a row besides the column.
   bool names_row_of_overflow = true;
 };
 inline void PrintTo(const StorageKind& kind, std::ostream* out) { *out << kind.name; }
 inline std::string name_of(const testing::TestParamInfo<StorageKind>& info) { return info.param.name; }
 
-/// Those that have a poll.
+/// Returns the kinds that have a poll.
 inline std::vector<StorageKind> polled(std::vector<StorageKind> all) {
   const auto has_none = [](const StorageKind& kind) { return !kind.has_poll; };
   all.erase(std::remove_if(all.begin(), all.end(), has_none), all.end());
   return all;
 }
-/// Those whose bits are those of another one.
+/// Returns the kinds whose results have the bits of another storage.
 inline std::vector<StorageKind> with_same_bits(std::vector<StorageKind> all) {
   const auto has_none = [](const StorageKind& kind) { return !kind.same_bits_as; };
   all.erase(std::remove_if(all.begin(), all.end(), has_none), all.end());

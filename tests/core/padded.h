@@ -6,12 +6,12 @@
 #include "matrices.h"
 #include "tests.h"
 
-/// Matrices as a caller of the C interface has them: with leading dimensions above the order, and one triangle.
+/// Matrices as a caller of the C interface has them: with a leading dimension above the order, and with one triangle.
 namespace gpucholmod::test {
 
-constexpr double unused = -7.25;  ///< where nothing is to be read or written
+constexpr double unused = -7.25;  ///< the value of entries that must not be read or written
 
-/// A matrix with rows of `unused` below it; of a factor, the other triangle too.
+/// A matrix with rows of `unused` below it. A factor holds `unused` in its other triangle, too.
 template <class S>
 struct Padded {
   index_t rows, ld;
@@ -28,7 +28,7 @@ struct Padded {
   }
 };
 
-/// R, upper, as it is stored; the other triangle is `unused`.
+/// Returns the upper R as it is stored, with `unused` in the other triangle.
 template <class S>
 Stored<S> stored(const Stored<S>& R, bool lower) {
   Stored<S> A = lower ? Stored<S>(R.transpose()) : R;
@@ -37,7 +37,7 @@ Stored<S> stored(const Stored<S>& R, bool lower) {
       if (lower ? i < j : i > j) A(i, j) = S(unused);
   return A;
 }
-/// The upper factor that is stored so. The other triangle has to be as it was.
+/// Returns the upper factor of a matrix as stored() returns it. Expects the other triangle to be unchanged.
 template <class S>
 Stored<S> upper(const Stored<S>& A, bool lower) {
   Stored<S> R = lower ? Stored<S>(A.transpose()) : A;

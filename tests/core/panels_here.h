@@ -7,11 +7,11 @@
 #include "block_columns/pass.h"
 #include "process_example.h"
 
-/// mpi::Panels in ordinary memory: plane rotations, one after the other, are what a panel's message tells. What is
-/// asked for in another order than a GPU needs is seen.
+/// mpi::Panels in ordinary memory. A panel's message consists of plane rotations, which are applied one after the
+/// other. Tests find calls in an order that a GPU could not follow.
 namespace gpucholmod::test {
 
-/// Which counts what of it is in use, and what has ever been.
+/// Memory for messages that counts the bytes in use and all bytes ever taken.
 class CountedMemory : public mpi::MessageMemory {
  public:
   void* take(std::size_t bytes) override {
@@ -133,7 +133,7 @@ class ModificationHere : public mpi::PanelModification<T> {
         for (index_t q = pass.first; q < pass.first + pass.count; ++q)
           for (index_t j = from; j < to; ++j) rotate(known[i * task_.k + q], f(j, first + i), V_(j, q), q);
   }
-  /// The rows of panel b in columns [from, to).
+  /// Stores the rows of panel b in columns [from, to) of the result.
   void store(index_t b, index_t from, index_t to) {
     if (!out_) return;
     for (index_t j = from; j < to; ++j)
@@ -148,7 +148,7 @@ class ModificationHere : public mpi::PanelModification<T> {
   RightHandSideView right_;
   std::vector<block_columns::PassColumns> passes_;
   Doubles V_, z_, begin_;
-  std::vector<index_t> rows_;  ///< panels that a column has followed
+  std::vector<index_t> rows_;  ///< number of panels that each column has followed
   std::vector<Rotation> known_[2];
   index_t number_[2] = {-1, -1}, carried_ = 0;
 };
@@ -156,7 +156,7 @@ class ModificationHere : public mpi::PanelModification<T> {
 template <class T>
 class PanelsHere : public mpi::Panels<T> {
  public:
-  /// columns: of V in a pass, and what it says of its kind.
+  /// Makes the panels of process `rank`. way() returns `way`, and compute_capability() `kind`.
   PanelsHere(const mpi::Layout& layout, int rank, mpi::PanelWay way, int kind)
       : layout_(layout), rank_(rank), way_(way), kind_(kind) {
     for (index_t b = rank; b < layout.blocks(); b += layout.size) columns_ += layout.columns(b);
@@ -206,7 +206,7 @@ class PanelsHere : public mpi::Panels<T> {
   Doubles numbers_;
 };
 
-/// For process `rank`, as `panels_here(...)` says of all, but for the first, which has the other way and kind.
+/// Returns makers of panels with `way` and kind 90, except for process 0, which gets `way_of_0` and `kind_of_0`.
 inline mpi::MakePanels panels_here(mpi::PanelWay way = {}, mpi::PanelWay way_of_0 = {}, int kind_of_0 = 90) {
   mpi::MakePanels make;
   make.width = [](index_t) { return index_t(128); };

@@ -7,7 +7,7 @@
 #include "mpi/factor.h"
 #include "process_threads.h"
 
-/// Factors over several processes, which are threads, beside the same in one process.
+/// Factors over several processes, which are threads, beside factors in one process.
 namespace gpucholmod::test {
 
 using Doubles = Stored<double>;
@@ -25,7 +25,7 @@ inline Task task(index_t n, index_t k, index_t removed, Precision precision, int
   return t;
 }
 
-/// An upper factor with NaN where nothing may be read, and columns of which any can be taken away.
+/// An upper factor with NaN below the diagonal, which must not be read, and columns any of which can be taken away.
 struct Example {
   Doubles R, V;
   Example(index_t n, index_t k, double size = 1) {
@@ -43,7 +43,7 @@ inline Doubles whole(const HeldFactor& f, int rank, Uplo uplo = Uplo::upper) {
   return out;
 }
 
-/// Right-hand sides, and what becomes of them in one process.
+/// Holds right-hand sides z and Y, and the results `out` and `rest`.
 struct Sides {
   Doubles z, Y, out, rest;
   Sides(index_t n, index_t k, index_t m)
@@ -56,7 +56,7 @@ struct Sides {
   }
 };
 
-/// What one process makes of it without any of this.
+/// Returns the modified factor that one process computes in ordinary memory.
 inline Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper) {
   const auto f = cpu::hold(p.R.data(), p.R.cols(), Uplo::upper, t.precision, 0, allocate);
   std::atomic<bool> begun{false};
@@ -64,8 +64,8 @@ inline Doubles expected(const Example& p, const Task& t, Uplo uplo = Uplo::upper
   return whole(*f, 0, uplo);
 }
 
-/// By how much the squares of what is left of right-hand sides, those of columns that are taken away counted negative,
-/// differ: they alone do not depend on how V goes.
+/// Returns the relative difference of the squares of what is left of right-hand sides, squares of columns that are
+/// taken away counted negative. Only their signed sum is independent of the way in which V is eliminated.
 inline double away_in_squares(const Doubles& got, const Doubles& right, const Task& t) {
   Doubles signs = Doubles::Ones(t.k, 1);
   signs.bottomRows(t.removed).setConstant(-1);
@@ -74,7 +74,7 @@ inline double away_in_squares(const Doubles& got, const Doubles& right, const Ta
          (right / by).squaredNorm();
 }
 inline double away(const Doubles& got, const Doubles& right) {
-  const double by = right.cwiseAbs().maxCoeff();  // squares of what is very large or small are no numbers
+  const double by = right.cwiseAbs().maxCoeff();  // squares of very large or small numbers leave the range
   return (got / by - right / by).norm() / (right / by).norm();
 }
 

@@ -5,22 +5,23 @@
 
 #include "mpi/columns.h"
 
-/// What mpi::SharedSweep and mpi::PanelSweep take, from what their pieces take: inst/design/processes.md.
+/// A model of the time that mpi::SharedSweep and mpi::PanelSweep take, from the times of their pieces:
+/// inst/design/processes.md.
 namespace gpucholmod::test {
 
 struct Network {
-  double latency;         ///< seconds from a process to another
-  double bytes_a_second;  ///< of what one process sends
+  double latency;         ///< seconds from one process to another
+  double bytes_a_second;  ///< bytes that one process sends in a second
 };
 
 struct Pieces {
-  double tile;      ///< seconds for a block step on a block of columns
-  double diagonal;  ///< for finding one, and applying it to its own block
-  double bytes;     ///< of a message
+  double tile;      ///< seconds for applying a block step to a block of columns
+  double diagonal;  ///< seconds for computing a block step and applying it to its own block
+  double bytes;     ///< bytes of a message
 };
 
-/// Seconds of the slowest process: each takes its blocks from left to right, and each block from the top, as far as
-/// what it needs has come.
+/// Returns the seconds of the slowest process. Each process modifies its blocks from left to right, and each block from
+/// the top, and waits for each block step until its message has arrived.
 inline double predicted(index_t n, int processes, const Pieces& pieces, const Network& network) {
   const mpi::Layout layout{n, processes};
   const index_t blocks = layout.blocks();
@@ -33,7 +34,7 @@ inline double predicted(index_t n, int processes, const Pieces& pieces, const Ne
     now += pieces.diagonal;
     free[own] = come[own][b] = now;
     double sent = now;
-    for (int d = 1; d < processes; ++d) {  // who needs it first gets it first
+    for (int d = 1; d < processes; ++d) {  // the process that needs the message first gets it first
       sent += pieces.bytes / network.bytes_a_second;
       come[(own + d) % processes][b] = sent + network.latency;
     }
@@ -41,19 +42,19 @@ inline double predicted(index_t n, int processes, const Pieces& pieces, const Ne
   return *std::max_element(free.begin(), free.end());
 }
 
-/// On GPUs, seconds for k = 16 in double precision.
+/// The pieces of a modification on GPUs, in seconds, for k = 16 in double precision.
 struct PanelPieces {
-  double begin;           ///< for what comes before all panels
-  double row;             ///< for a row of the process's own V
-  double panel;           ///< for modifying one of hardly any columns
-  double column;          ///< for every column that it has
-  double launch;          ///< for following in anything
-  double bytes_a_second;  ///< of R, read or written
-  double host;            ///< for a byte of a message to or from the host
-  double message;         ///< bytes for each row of it
+  double begin;           ///< seconds for the work before all panels
+  double row;             ///< seconds for each row of the process's own V
+  double panel;           ///< seconds for modifying a panel of hardly any columns
+  double column;          ///< seconds for each column of that panel
+  double launch;          ///< seconds for following a panel in any number of columns
+  double bytes_a_second;  ///< bytes of R, read or written, in a second
+  double host;            ///< seconds for a byte of a message to or from the host
+  double message;         ///< bytes of a message for each row of its panel
 };
 
-/// As predicted(), on a GPU for each process.
+/// Returns the seconds of the slowest process, as above, with a GPU for each process.
 inline double predicted(const mpi::Layout& layout, const PanelPieces& pieces, const Network& network) {
   const index_t blocks = layout.blocks();
   std::vector<double> free(layout.size, 0);
@@ -67,7 +68,7 @@ inline double predicted(const mpi::Layout& layout, const PanelPieces& pieces, co
     return count > 0 ? pieces.launch + 16.0 * double(layout.columns(b)) * double(count) / pieces.bytes_a_second : 0;
   };
   for (int p = 0; p < layout.size; ++p) free[p] = pieces.begin + pieces.row * double(columns(p, 0));
-  // Panel b, by its owner, to all who have something behind it: when it comes to them.
+  // The owner modifies panel b and sends its message to all processes with panels behind b; come[to]: its arrival.
   const auto modify = [&](index_t b) {
     const int own = layout.owner(b);
     const double bytes = pieces.message * double(layout.columns(b));

@@ -7,10 +7,12 @@
 #include "mpi/factor.h"
 #include "process_threads.h"
 
-/// A factor over several processes, which are threads, as the contract (modify_contract.h) sees it.
+/// A factor over several processes, which are threads, as a storage for the contract of modifications
+/// (modify_contract.h).
 namespace gpucholmod::test {
 
-/// A factor dealt out to processes, which are threads; process 0 alone is polled. All have to answer the same.
+/// Stores a factor dealt out to processes, which are threads. Process 0 alone is polled. All processes have to give the
+/// same answer.
 class ProcessStorage : public Storage {
  public:
   ProcessStorage(int size, bool in_place, cpu::Allocate allocate)
@@ -67,7 +69,7 @@ class ProcessStorage : public Storage {
   }
 
  private:
-  /// f(p) in a thread for each process.
+  /// Calls f(p) in a thread for each process p.
   template <class F>
   void each(F&& f) const {
     std::vector<std::thread> threads;

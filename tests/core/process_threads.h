@@ -9,14 +9,14 @@
 
 #include "mpi/team.h"
 
-/// Threads that stand in for processes: mpi::Transport in one address space, with messages that take their time.
+/// Threads that stand in for processes: mpi::Transport in one address space, with messages that take some time.
 namespace gpucholmod::test {
 
 class Threads {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// A message takes up to `delay` seconds, each another time.
+  /// Makes mailboxes for `size` processes. Each message takes a random time of up to `delay` seconds.
   explicit Threads(int size, double delay = 0) : boxes_(size), delay_(delay) {}
 
   class Process : public mpi::Transport {
@@ -88,7 +88,7 @@ class Threads {
   std::mt19937 random_{7};
 };
 
-/// Calls f(team) in a thread for each process. The errors, by process.
+/// Calls f(team) in a thread for each process. Returns the error of each process, if there is one.
 template <class F>
 std::vector<std::optional<Error>> in_processes(Threads& all, int size, double limit, F&& f) {
   std::vector<std::optional<Error>> errors(size);

@@ -7,7 +7,7 @@
 
 namespace gpucholmod::test {
 
-/// Made once for each size: tests ask for the same one again and again.
+/// Returns a problem, which is made once for each sign and size: tests ask for the same problem again and again.
 inline const Problem<double>& random_problem(Sign sign, index_t n, index_t k) {
   static std::map<std::tuple<Sign, index_t, index_t>, Problem<double>> made;
   const auto [at, is_new] = made.try_emplace({sign, n, k});

@@ -11,11 +11,11 @@
 #include "base/held_factor.h"
 #include "call.h"
 
-/// Rows and columns that come, go and move, and right-hand sides with them: the same checks for a factor wherever it
-/// is, against the matrix itself in long double.
+/// Insertions, removals and moves of rows and columns, with right-hand sides: the same checks for a factor in any
+/// memory, against the matrix itself in long double.
 namespace gpucholmod::test {
 
-/// Puts R there, with so much room.
+/// A function that keeps the factor R, with room for `capacity` rows and columns.
 using Keep = std::function<std::unique_ptr<HeldFactor>(const Stored<double>& R, Precision precision, index_t capacity)>;
 
 inline Matrix picked(const Matrix& A, const std::vector<index_t>& order) {
@@ -47,8 +47,8 @@ inline std::vector<index_t> with_moved(index_t n, index_t from, index_t to) {
   return order;
 }
 
-/// A with p rows and columns more from `at` on, whose numbers are doubles. `last`: the last new entry of the diagonal,
-/// by the mean of A's; 3 leaves A positive definite, with -1 it is not.
+/// Returns A with p new rows and columns from `at` on, whose numbers are doubles. `last`: the last new diagonal entry,
+/// as a multiple of the mean diagonal entry of A. The result is positive definite with `last` = 3, and not with -1.
 inline Matrix enlarged(const Matrix& A, index_t at, index_t p, double last, Random& random) {
   const index_t n = A.rows();
   Matrix out = Matrix::Zero(n + p, n + p);
@@ -71,12 +71,12 @@ inline Stored<double> contents(const HeldFactor& f) {
   return out;
 }
 
-/// A factor of A that is held, z of a right-hand side B, and what the factor leaves over of it.
+/// Holds a factor of A, a right-hand side B with its z, and the `rest` that a change leaves over of B.
 struct HeldSystem {
   std::unique_ptr<HeldFactor> f;
   Matrix A, B;
   Stored<double> z, rest;
-  real sum_of_squares = 0;  ///< of z, and of what has been left over
+  real sum_of_squares = 0;  ///< sum of squares of z and of all that has been left over
 
   Task task(const Stored<double>& Y, index_t order) {
     Task how;
@@ -89,8 +89,8 @@ struct HeldSystem {
     return how;
   }
 
-  /// By f(task, made, begun), of which `order` tells what the rows of the new A have been in `whole`, its right-hand
-  /// sides `sides`.
+  /// Changes the factor by call(task, made, begun), and checks the result. Row i of the new A was row order[i] of
+  /// `whole`, whose right-hand sides are `sides`.
   template <class F>
   void change(const Matrix& whole, const Matrix& sides, const std::vector<index_t>& order, const Stored<double>& Y,
               index_t left, bool shrinks, bool in_place, F&& call) {
@@ -144,7 +144,7 @@ inline HeldSystem held_system(const Keep& keep, index_t n, Precision precision, 
 
 const Poll no_reshape_poll = [](double) {};
 
-/// One of each, from orders that end within a strip of a factor on a GPU, and with it.
+/// Checks a removal, an insertion and a move, at orders that end within a strip of a factor on a GPU or with it.
 inline void expect_reshapes(const Keep& keep, const std::vector<index_t>& orders, const std::vector<index_t>& counts) {
   Random random(21);
   for (const Precision precision : precisions)
@@ -165,7 +165,7 @@ inline void expect_reshapes(const Keep& keep, const std::vector<index_t>& orders
                      EXPECT_NEAR(taken, double(sum), 1e-4 * double(sum));
                    });
           s.accept();
-          // and back: those that are gone come again, all in one place
+          // The removed rows are inserted again, all in one place.
           const index_t m = n - k, at = random.uniform() < 0.3 ? m : index_t(random.uniform() * (m + 1));
           std::vector<index_t> order(left.begin(), left.begin() + at);
           order.insert(order.end(), gone.begin(), gone.end());
@@ -188,7 +188,7 @@ inline void expect_reshapes(const Keep& keep, const std::vector<index_t>& orders
         }
 }
 
-/// Within the capacity, and beyond; what has been there before the factor shrank is not seen again.
+/// Checks insertions within the capacity and beyond. Numbers from before the factor shrank must not appear again.
 inline void expect_growth(const Keep& keep, index_t n, index_t step) {
   Random random(22);
   const Stored<double> whole = well_conditioned(n, random).cast<double>();
@@ -221,7 +221,7 @@ inline void expect_growth(const Keep& keep, index_t n, index_t step) {
   }
 }
 
-/// What cannot be inserted names the pivot in the new order, and changes nothing.
+/// Checks that an insertion that fails returns the pivot, in the new order, and changes nothing.
 inline void expect_pivots(const Keep& keep) {
   Random random(23);
   Task how;
@@ -250,7 +250,7 @@ inline void expect_pivots(const Keep& keep) {
           for (index_t q = 0; q < p; ++q) X(at + q, q) = q == bad ? -1 : 1;
           EXPECT_EQ(pivot(at, X), at + bad);
         }
-      // a row as another one is, but for its diagonal: of those behind it, that other one fails
+      // A copy of row 200 but for its diagonal entry: row 200, which is behind it, fails.
       Matrix X = Matrix::Zero(n + p, p);
       for (index_t q = 1; q < p; ++q) X(40 + q, q) = 1;
       X.col(0).head(40) = A.col(200).head(40);

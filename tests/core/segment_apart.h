@@ -8,15 +8,15 @@
 
 namespace gpucholmod::test {
 
-/// The diagonal blocks and the last strip of a whole factor on a simulated grid, apart from it, as cuda::PartsApart has
-/// them; in the factor there is NaN in their place. The last strip's diagonal blocks lie beside the others.
+/// Holds the diagonal blocks and the last strip of a whole factor on a simulated grid apart from the factor, as
+/// cuda::PartsApart does. Their place in the factor holds NaN. The last strip's diagonal blocks lie beside the others.
 template <class Segment>
 class PartsApartOnHost {
   using T = typename Segment::Scalar;
   static constexpr index_t NB = block_columns::NB, STRIP = block_columns::STRIP;
 
  public:
-  /// Puts the parts of the segment's factor apart.
+  /// Moves the parts of the segment's factor to memory of their own.
   explicit PartsApartOnHost(Segment& s)
       : s_(s), out_(s.out), n_(index_t(s.blocks) * NB), factor_(s.R, s.R + s.ld * n_), diagonal_(2 * NB * s.ld, nan),
         last_(STRIP * s.ld, nan), last_out_(last_) {
@@ -36,7 +36,7 @@ class PartsApartOnHost {
     if (in_place_) s.out = factor_.data();
   }
 
-  /// Puts the parts of the result to their places.
+  /// Copies the parts of the result to their places.
   void give() const {
     if (!out_) return;
     if (in_place_) std::copy(factor_.begin(), factor_.end(), out_);

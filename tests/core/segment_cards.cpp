@@ -1,6 +1,6 @@
 #include "segment_grid.h"
 
-/// On simulated cards without clusters.
+/// Segments on simulated cards without clusters.
 namespace gpucholmod::block_columns {
 
 template void run_segment_on_host<8, Card80>(const Segment<double, Order::forward>&, const Disturb&);

@@ -17,7 +17,7 @@
 /// A segment on the CPU, for tests: every team of warps is a thread.
 namespace gpucholmod::block_columns {
 
-/// What DeviceRing is on a GPU.
+/// A staging ring, as DeviceRing is on a GPU.
 template <class A>
 class HostRing {
   using Lanes = HostLanes<A>;
@@ -55,14 +55,14 @@ class HostRing {
     std::memcpy(memory_.data() + size_t(i % slots_) * words_, from, sizeof(A) * words);
     filled_.store(i + 1, std::memory_order_release);
   }
-  /// A tile of R, or a link, with leading dimension LDT.
+  /// Fills slot i with a tile of R or a link, with leading dimension LDT.
   template <class T>
   void fill_columns(const Lanes&, int i, const T* from, index_t ld) {
     T* to = reinterpret_cast<T*>(slot(i));
     for (int j = 0; j < NB; ++j) std::memcpy(to + j * LDT, from + j * ld, sizeof(T) * NB);
     filled_.store(i + 1, std::memory_order_release);
   }
-  /// CHAIN_COLUMNS columns of V, with leading dimension LDB.
+  /// Fills slot i with CHAIN_COLUMNS columns of V, with leading dimension LDB.
   void fill_columns_of_V(const Lanes&, int i, const A* from, index_t ld) {
     for (int q = 0; q < CHAIN_COLUMNS; ++q) std::memcpy(slot(i) + q * LDB, from + q * ld, sizeof(A) * NB);
     filled_.store(i + 1, std::memory_order_release);
@@ -77,13 +77,13 @@ class HostRing {
   std::atomic<bool> closed_{false};
 };
 
-constexpr int mail_slots = REACH;  ///< as on a GPU
+constexpr int mail_slots = REACH;  ///< slots of a mailbox, as many as on a GPU
 
-/// P within a cluster: what ClusterMail is on a GPU.
+/// The mailboxes for P within a cluster. With HostMail they stand in for ClusterMail on a GPU.
 struct HostMailboxes {
   static constexpr int cluster = Card90::cluster;
   std::vector<double> P[cluster];
-  /// warps; phases, which begin when one is expected.
+  /// The number of warps whose P has arrived, and of phases that have begun; a phase begins when its P is expected.
   std::atomic<int> arrived[cluster][mail_slots]{}, expected[cluster][mail_slots]{};
   HostMailboxes() {
     for (auto& p : P) p.assign(mail_slots * NB * LP, std::numeric_limits<double>::quiet_NaN());
@@ -94,9 +94,9 @@ struct HostMailboxes {
 struct HostMail {
   static constexpr int row = LP, column = 1;
   HostMailboxes& post;
-  int rank, first;  ///< the first row block whose P comes
+  int rank, first;  ///< the first row block whose P arrives by mail
 
-  /// P of row blocks above the panel, as far as they are needed, for CHAIN_COLUMNS columns of V.
+  /// Puts P of row blocks above the panel into the mailbox, as far as needed, for CHAIN_COLUMNS columns of V.
   template <int K, class S>
   void put(const S& s, int cluster) {
     for (int b = first; b < s.start(); ++b) {
@@ -130,7 +130,7 @@ struct HostMail {
   void expect_next(const HostLanes<double>&, int b) { ++post.expected[rank][(b - first) % mail_slots]; }
 };
 
-/// And where there are no clusters: what PublishedMail is.
+/// The P that solving thread blocks publish, for cards without clusters; PublishedMail on a GPU.
 template <int K, class S>
 struct HostPublishedMail {
   using A = typename S::Arithmetic;
@@ -170,13 +170,14 @@ struct HostPost {
   Post of(int side) { return {of_team[side], X, V}; }
 };
 
-/// Words of shared memory in which tiles of R come.
+/// Returns the words of shared memory that tiles of R need.
 template <class S>
 size_t places(const S&) {
   return size_t(std::max(ADVANCE_WARPS, UPDATE_WARPS) * Tiles<S, SUBS, HostLanes<typename S::Arithmetic>>::words);
 }
 
-/// What only substitution asks for is not done in place.
+/// Runs the roles of a segment, every team of warps in a thread of its own. In segments of a kind that only
+/// substitution has (Order::back, or R in another scalar than A), Advance does not take factors of products in place.
 template <int K, class Card, class S>
 void run_segment_on_host(const S& s, const Disturb& disturb) {
   using A = typename S::Arithmetic;
@@ -188,7 +189,8 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
     std::vector<A> shared(InverseMemory<at_once>::words);
     const Team team{shared.data(), InverseMemory<at_once>::warps};
     const int all = s.last() / at_once, inverted = __atomic_load_n(s.inverted, __ATOMIC_RELAXED);
-    // Whether the first row block is rejected before links are found, as it is on a GPU: of every second pair.
+    // `early` tells whether the first row block is rejected before links are computed, as may happen on a GPU. Every
+    // second set of block columns looks at `early`.
     std::vector<A> work(early_look_words<K>);
     const bool modifies = s.finishers > 0 && !s.several();
     const int never = 0, early = modifies && inverted < all && is_rejected_early<K>(Warp{}, s, work.data());

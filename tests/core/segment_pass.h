@@ -8,10 +8,10 @@
 #include "segment_call.h"
 #include "segment_grid.h"
 
-/// What segment_call.h declares.
+/// The definitions of the functions and classes that segment_call.h declares.
 namespace gpucholmod::test {
 
-/// A: what the card computes with.
+/// A pass of K columns; A is the arithmetic of the card.
 template <int K, class T, class A>
 class HostPassOf : public HostPass<T> {
   using BlockTransform = block_columns::BlockTransform<K>;
@@ -127,7 +127,7 @@ class HostPassOf : public HostPass<T> {
       turns_.push_back({next.first - s_.top, next.steps});
     }
   }
-  /// As close_segment().
+  /// Scales V of the right-hand sides if `turn` has completed the pass, as close_segment() does.
   void close(int turn) {
     s_.first = pass_.progress_of(turn).first;
     if (s_.first >= s_.end || !is_done(pass_, turn, s_.blocks)) return;
@@ -141,7 +141,7 @@ class HostPassOf : public HostPass<T> {
     const block_columns::PassState& state = pass_.pass_state();
     return {state.stop ? state.pivot : -1, s_.end, 0, 0, 1, block_columns::Stop(state.stop), state.get_entry()};
   }
-  /// Row block b, of the panel or above it.
+  /// Modifies the panel by Householder steps for row block b, which is in the panel or above it.
   void take_steps(int b) {
     using Block = block_columns::RejectedBlock<Segment, K, block_columns::HostTeam>;
     std::vector<double> shared(Block::shared_words, std::numeric_limits<double>::quiet_NaN());
@@ -150,7 +150,8 @@ class HostPassOf : public HostPass<T> {
     if (b >= 0) Block::store_diagonal_block(s_, b, 0, 1);
   }
 
-  /// What turn i has done, to this panel, but for the segment of the last, which goes on in it.
+  /// Applies turn i of the panels before to this panel. Leaves out the segment of the last turn, which continues in
+  /// this panel, unless `all`.
   void repeat(const SegmentsRun& how, size_t i, bool all = false) {
     s_.first = turns_[i].first + s_.top;
     if (turns_[i].steps) take_steps(s_.first - 1);
@@ -167,7 +168,7 @@ class HostPassOf : public HostPass<T> {
     s_.end = s_.blocks;
   }
 
-  /// As the kernels of that name.
+  /// Begins a turn after the first, as the kernel of this name does. segment() stands in for the kernel of that name.
   void begin_turn(int turn) {
     const block_columns::Progress now = pass_.behind(turn - 1, s_.blocks);
     std::fill_n(pass_.flags_of(turn, s_.blocks), s_.flag_words(s_.blocks), 0);
@@ -180,7 +181,7 @@ class HostPassOf : public HostPass<T> {
     if (s_.first >= s_.end || pass_.pass_state().stop) return;
     part(how, true);
   }
-  /// All, or, again, what those that update have done.
+  /// Runs all roles of a segment or, to apply a segment of the panels before, the trailing update alone.
   void part(const SegmentsRun& how, bool all) {
     using namespace block_columns;
     if constexpr (std::is_same_v<A, float>) {
@@ -221,8 +222,8 @@ class HostPassOf : public HostPass<T> {
     else block_columns::run_segment_on_host<K, Card>(s.with_sides(), disturb);
   }
 
-  /// What a rank but the first has, and, of all, what those that update have: of R and out its own strips, NaN
-  /// elsewhere; in place, that which the chain reads.
+  /// Holds the memory of a rank: `out` with its own strips, NaN elsewhere; and for every rank but the first, R in the
+  /// same way, and memory for V, transforms and flags. In place, all ranks share the factor that the chain reads.
   struct OfRank {
     std::vector<T> R, out;
     std::vector<A> transforms, V, V_outside;

@@ -1,6 +1,6 @@
 #include "segment_grid.h"
 
-/// In single precision, on a simulated card that computes with that.
+/// Segments in single precision, on a simulated card that computes with floats.
 namespace gpucholmod::block_columns {
 
 template void run_segment_on_host<8, Card86Single>(const Segment<float, Order::forward, float>&, const Disturb&);

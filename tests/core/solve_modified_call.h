@@ -8,12 +8,12 @@
 #include "families.h"
 #include "modify/solve_modified.h"
 
-/// Many modifications of one factor, solved with, and how far the solutions are off.
+/// Solutions with many modifications of one factor, and their errors.
 namespace gpucholmod::test {
 
 using Doubles = Stored<double>;
 
-/// One of them: A_j = scale^2 A + V diag(w) V'.
+/// A modification A_j = scale^2 A + V diag(w) V'.
 struct Member {
   Doubles V;
   std::vector<double> w;
@@ -31,7 +31,7 @@ struct Found {
   index_t by_factor() const { return std::count(outcome.by_factor.begin(), outcome.by_factor.end(), char(1)); }
 };
 
-/// b: n x m for all, or n x m f.
+/// Solves with f members. b: n x m for all members, or n x m f, m columns for each.
 inline Found solved(
     HeldFactor& R, const std::vector<Member>& members, const Doubles& b, index_t m, const Poll& poll = [](double) {}) {
   const index_t n = R.order(), f = index_t(members.size());
@@ -62,10 +62,11 @@ inline Found solved(const Doubles& R, const std::vector<Member>& members, const 
   return solved(*held, members, b, m);
 }
 
-/// What is wrong with a solution, a quadratic form and a determinant, in eps of what an error of A_j by eps D makes of
-/// them, D = ||scale^2 A||_1 + ||V |W| V'||_1: ||b - A_j x|| / (D ||x|| + ||b||) in the 1-norm, |q - q~| / (D |x| |x~|
-/// + q), and
-/// |log det - log det~| / (D tr(A_j^-1) + the sum of the logarithms' sizes).
+/// The errors of a solution x, a quadratic form q and a determinant, in eps times the change that an error of A_j by D
+/// makes, D = ||scale^2 A||_1 + ||V |W| V'||_1:
+///
+///   ||b - A_j x|| / (D ||x|| + ||b||) in the 1-norm, |q - q~| / (D |x| |x~| + q),
+///   |log det - log det~| / (D tr(A_j^-1) + the sum of the logarithms' sizes).
 struct Errors {
   double solution = 0, quadratic = 0, logdet = 0;
   void take(const Errors& other) {
@@ -75,7 +76,7 @@ struct Errors {
   }
 };
 
-/// A_j, and D.
+/// Holds A_j and the D of its errors.
 struct Operand {
   Matrix A;
   real D;
@@ -95,7 +96,7 @@ inline Errors errors(const Doubles& R, const Member& member, const Matrix& b, co
                      double logdet, double eps) {
   const auto [target, D] = Operand(R, member);
   const Eigen::LLT<Matrix> factor(target);
-  // For weights so far apart that long double does not find it positive definite, x is looked at alone.
+  // Weights may be so far apart that A_j is not positive definite in long double. Then only x is checked.
   const bool known = factor.info() == Eigen::Success;
   const Matrix exact = factor.solve(b), rest = b - product(target, x);
   Errors found;
@@ -116,7 +117,8 @@ inline Errors errors(const Doubles& R, const Member& member, const Matrix& b, co
   return found;
 }
 
-/// Right-hand sides: any, one in the range of V, one that A has made large where A is, and the last column of R'.
+/// Returns four right-hand sides: any, one in the range of V, one multiplied by A and so large where A is, and the last
+/// column of R'.
 inline Doubles sides(const Doubles& R, const Doubles& V, Random& random) {
   const index_t n = R.cols();
   Doubles b = random.normal(n, 4).cast<double>();
@@ -126,7 +128,7 @@ inline Doubles sides(const Doubles& R, const Doubles& V, Random& random) {
   return b;
 }
 
-/// Upper, with NaN where nothing may be read.
+/// Returns the upper factor of p, with NaN below the diagonal, which must not be read.
 inline Doubles factor_of(const Problem<double>& p) {
   Doubles R = p.R;
   for (index_t j = 0; j < R.cols(); ++j) R.col(j).tail(R.cols() - j - 1).setConstant(NAN);
@@ -134,8 +136,8 @@ inline Doubles factor_of(const Problem<double>& p) {
 }
 inline Doubles upper(const Doubles& R) { return R.triangularView<Eigen::Upper>(); }
 
-/// Solves with members of the upper factor R, each of which has to be positive definite, and looks at the errors.
-/// Returns how many were done by factor.
+/// Solves with members of the upper factor R, each of which has to be positive definite, and checks the errors. Returns
+/// the number of members for which R was modified.
 inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& members, const std::string& what,
                                Precision precision = Precision::double_, double most = 40) {
   Random random(9);
@@ -156,7 +158,7 @@ inline index_t expect_accurate(const Doubles& R, const std::vector<Member>& memb
   return found.by_factor();
 }
 
-/// A problem, and the same with less of V, none, or, where it is added, more.
+/// Returns members with V of the problem, with V / 8, without V and, in an update, with 64 V.
 inline std::vector<Member> around(const Problem<double>& p) {
   std::vector<Member> members = {signed_member(p.sign, p.V), signed_member(p.sign, p.V / 8),
                                  signed_member(p.sign, p.V.leftCols(0))};

@@ -9,7 +9,7 @@ namespace gpucholmod::test {
 constexpr Uplo uplos[] = {Uplo::upper, Uplo::lower};
 constexpr double ample = std::numeric_limits<double>::infinity();
 
-/// A factor as it is stored: NaN in the triangle that is not its own.
+/// Returns a factor as it is stored, with NaN in the other triangle.
 template <class S>
 Stored<S> stored(const Stored<S>& R, Uplo uplo) {
   Stored<S> memory = Stored<S>::Constant(R.rows(), R.cols(), std::numeric_limits<S>::quiet_NaN());
@@ -28,7 +28,7 @@ Problem<S> as(const Problem<double>& p) {
   return {p.sign, p.R.cast<S>(), p.V.cast<S>()};
 }
 
-/// A downdate that can be done, or an update; it costs little to make in any size.
+/// Returns an update, or a downdate that is possible. The problem costs little to make in any size.
 inline Problem<double> quick_problem(Sign sign, index_t n, index_t k, unsigned seed = 4) {
   Random random(seed);
   const auto uniform = [&] { return double(2 * random.uniform() - 1); };
@@ -45,13 +45,14 @@ inline double least_budget(index_t n, index_t k, int word) {
   return number(*error_of([=] { stream::Plan(n, k, 0, word, 0, false); }), "needed");
 }
 
-/// Budgets from ample to the least.
+/// Returns budgets of device memory, in bytes, from ample to the least.
 inline std::vector<double> budgets_for(index_t n, index_t k, int word) {
   const double least = least_budget(n, k, word), more = stream::Plan(n, k, 0, word, ample, true).device_bytes() - least;
   return {ample, least + 0.99 * more, least + 0.6 * more, least + 0.3 * more, least + 0.05 * more, least};
 }
 
-/// Memory in which each look at a column, or writing to it, can be watched, from whichever thread.
+/// A function that is called, from any thread, when a column of a WatchedSource is read or one of a WatchedSink is
+/// written.
 using Watch = std::function<void(index_t column)>;
 template <class S>
 struct WatchedSource : MemorySource<S> {

@@ -21,7 +21,7 @@ inline Request blocked(Request request) {
   request.device_memory = ample;
   return request;
 }
-/// Panels of one strip, one at a time.
+/// Returns a request for panels of one strip, one at a time.
 inline Request in_least_memory(Request request, index_t n, index_t k) {
   request.device_memory = least_budget(n, k, request.precision == Precision::single ? 4 : 8);
   return request;

@@ -10,7 +10,7 @@
 
 namespace gpucholmod::test {
 
-/// How BlockedSweep is called.
+/// Describes a call of BlockedSweep.
 struct Sweep {
   Instructions instructions = Instructions::plain;
   Uplo uplo = Uplo::upper;
@@ -19,8 +19,8 @@ struct Sweep {
   index_t margin = 0;   ///< leading dimension of R less n
   bool in_place = false;
   bool discard = false;
-  index_t behind = 0;   ///< numbers that R lies behind the beginning of a cache line
-  index_t result = 0;   ///< the same of the result
+  index_t behind = 0;   ///< distance of R from the beginning of a cache line, in numbers
+  index_t result = 0;   ///< distance of the result from the beginning of a cache line, in numbers
 };
 
 template <class T>
@@ -35,7 +35,8 @@ constexpr double blank = 7;
 template <class T>
 using MatrixMap = Eigen::Map<Stored<T>>;
 
-/// An ld x n matrix of `value` in `memory`, so many numbers behind the beginning of a cache line.
+/// Returns an ld x n matrix of `value` in `memory`, which begins `numbers` numbers behind the beginning of a cache
+/// line.
 template <class T>
 MatrixMap<T> behind_a_line(std::vector<T>& memory, index_t ld, index_t n, index_t numbers, T value) {
   constexpr index_t line = 64 / sizeof(T);
@@ -44,7 +45,7 @@ MatrixMap<T> behind_a_line(std::vector<T>& memory, index_t ld, index_t n, index_
   return {memory.data() + (line - begins) % line + numbers, ld, n};
 }
 
-/// The factor of p, with NaN where it must not be read, and `blank` where it must not be written.
+/// Modifies the factor of p, with NaN in entries that must not be read and `blank` in entries that must not be written.
 template <class T>
 Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = [](double) {}) {
   const index_t n = p.R.cols(), ld = n + how.margin;
@@ -68,7 +69,7 @@ Swept<T> sweep(const Problem<double>& p, const Sweep& how, const Poll& poll = []
   return {pivot, sweep.squares(), out.topRows(n)};
 }
 
-/// f(instructions) for all sets that this machine has; of AVX-512, by whole vectors and by halves.
+/// Calls f(instructions) for all sets that this machine has; for AVX-512 twice, with whole vectors and with halves.
 template <class F>
 void each_level(F&& f) {
   const bool usual = cpu::takes_halves;

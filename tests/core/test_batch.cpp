@@ -11,8 +11,8 @@ class Instructed : public testing::TestWithParam<std::tuple<Instructions, Precis
   }
 };
 
-/// A member's error does not depend on what is beside it, and is that of every other method: 40 units, n + k left out
-/// of the ratio.
+/// Checks that a member's error does not depend on its neighbours and has the bound of every other method: 40 units,
+/// with n + k left out of the ratio.
 TEST_P(Instructed, EveryFamilyBesideAllOthers) {
   const auto [instructions, precision] = GetParam();
   for (const index_t n : {1, 2, 3, 4, 5, 8, 11, 30, 33, 100})
@@ -34,7 +34,7 @@ TEST_P(Instructed, EveryFamilyBesideAllOthers) {
     }
 }
 
-/// Each member alone, all of them by several threads, and others before it: the same bits.
+/// Checks that a member has the same bits alone, modified by several threads, and behind other members.
 TEST_P(Instructed, NothingDependsOnNeighboursOrThreads) {
   const auto [instructions, precision] = GetParam();
   const index_t n = 37;
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Batch, Instructed,
                                   (std::get<1>(info.param) == Precision::single ? "_single" : "_double");
                          });
 
-/// Numbers near the ends of the range, each beside others that are not.
+/// Members with numbers near the ends of the range, beside members with ordinary numbers.
 TEST(Batch, NumbersOfAnySize) {
   for (const Precision precision : precisions) {
     const double largest = precision == Precision::single ? 1e25 : 1e220;
@@ -149,7 +149,7 @@ TEST(Batch, NumbersOfAnySize) {
   }
 }
 
-/// Growth beyond what the vectors are trusted with, under way: the rest of the member is done by itself.
+/// Growth during a pass beyond the range of the vectors: the rest of the member is computed by itself.
 TEST(Batch, WhatGrowsTooMuchIsFinishedAlone) {
   for (const Precision precision : precisions)
     for (const index_t k : {1, 2, 4, 6}) {
@@ -261,7 +261,7 @@ TEST(Batch, BadNumbersAreNamed) {
   EXPECT_EQ(number(weighted, "member"), 6);
 }
 
-/// The error comes before anything has changed.
+/// Checks that an error is thrown before the batch has changed.
 TEST(Batch, AfterAnErrorABatchIsAsItWas) {
   Batch batch(all_families(6, 2, Precision::double_, 9));
   const auto held = batch.hold(Precision::double_);
@@ -286,7 +286,7 @@ TEST(Batch, OfNothing) {
     EXPECT_EQ(pivots, Pivots(b, -1));
     EXPECT_EQ(numbers(*held).size(), std::size_t(0));
   }
-  Batch batch(all_families(5, 1, Precision::double_, 9));  // k = 0: scaled
+  Batch batch(all_families(5, 1, Precision::double_, 9));  // k = 0: the batch is only scaled
   batch.task.k = 0;
   batch.scale = {4};
   const auto before = numbers(*batch.hold(Precision::double_));

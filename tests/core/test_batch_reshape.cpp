@@ -38,7 +38,7 @@ TEST(BatchReshaped, OfNoMembers) { reshape_none(keep); }
 
 TEST(BatchReshaped, RefusesBadNumbers) { refuse_bad_numbers(keep); }
 
-/// Room is used as it is there; beyond, there is half as much again.
+/// Checks that insertions use the given room. Beyond it, the capacity becomes 1.5 times the new order.
 TEST(BatchReshaped, UsesItsRoom) {
   Random random(2);
   GrowingBatch batch(keep, Precision::double_, 5, 9, 8, random);

@@ -1,8 +1,8 @@
 #include "batch_sides_call.h"
 #include "modify/batch.h"
 
-/// Right-hand sides that come along with a batch. The contract (modify_contract.h) looks at one member; here are all of
-/// them.
+/// Right-hand sides that are modified along with a batch. The contract (modify_contract.h) checks one member; here, all
+/// members are checked.
 namespace gpucholmod::test {
 namespace {
 
@@ -37,7 +37,7 @@ TEST_P(BatchSides, WeightsAndScalesOfEachMember) {
     }
 }
 
-/// Columns that leave a pass under way, beside others that do not.
+/// Members that leave a pass half-way and are finished alone, beside members that do not.
 TEST_P(BatchSides, OfMembersThatAreFinishedAlone) {
   const index_t n = 14;
   Random random(5);
@@ -98,7 +98,7 @@ TEST_P(BatchSides, OfMembersThatFailStay) {
   }
 }
 
-/// Numbers whose sums are beyond the range of what groups are computed in.
+/// Numbers whose sums are beyond the range in which groups are computed.
 TEST_P(BatchSides, OfAnySize) {
   Batch batch = weighted_and_scaled(9, 4, Precision::single);
   batch.task.instructions = std::get<0>(GetParam());

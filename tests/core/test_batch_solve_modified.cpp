@@ -4,11 +4,11 @@
 #include "modify/batch.h"
 #include "solve_modified_call.h"
 
-/// A modification of each member of a batch, solved with.
+/// Solutions with a modification of each member of a batch.
 namespace gpucholmod::test {
 namespace {
 
-/// Results for a batch, NaN where nothing was written, and what is wanted.
+/// The results for a batch, NaN where nothing was written, and the systems that are wanted.
 struct Solved {
   index_t n, m, b;
   std::vector<double> solution, quadratic, logdet;
@@ -25,7 +25,7 @@ struct Solved {
   }
 };
 
-/// What the backend does, and what any would do by a modified copy.
+/// The way to solve: the backend's own, or by a modified copy as for any backend.
 enum class Way { own, by_copy };
 
 Solved solved(Batch& batch, HeldBatch& held, const std::vector<double>& sides, index_t m, Way way = Way::own) {
@@ -36,7 +36,7 @@ Solved solved(Batch& batch, HeldBatch& held, const std::vector<double>& sides, i
   return found;
 }
 
-/// Four right-hand sides of each member.
+/// Returns four right-hand sides of each member.
 std::vector<double> sides_of_all(const Batch& batch) {
   Random random(5);
   std::vector<double> all;
@@ -55,7 +55,7 @@ Member modification_of(const Batch& batch, index_t m) {
           batch.scale.empty() ? 1 : std::sqrt(batch.scale[batch.scale.size() == 1 ? 0 : m])};
 }
 
-/// Solves with all members by both ways, and looks at the errors of those that are positive definite.
+/// Solves with all members by both ways, and checks the errors of the members that are positive definite.
 void expect_accurate(Batch& batch, Precision precision, const std::string& what) {
   batch.task.all_or_none = false;
   const auto held = batch.hold(precision);
@@ -114,7 +114,7 @@ TEST(BatchSolveModified, MembersThatFailAreTold) {
   }
 }
 
-/// By the members' own orders, whatever there is in rows that they have not.
+/// Members of several orders. Rows beyond a member's order may hold anything.
 TEST(BatchSolveModified, SeveralOrders) {
   for (const Precision precision : precisions) {
     Batch batch = weighted_and_scaled(6, 2, precision);
@@ -144,7 +144,7 @@ TEST(BatchSolveModified, SeveralOrders) {
         EXPECT_LT(std::max({e.solution, e.quadratic, e.logdet}), 40) << m;
       }
     }
-    batch.V[12 + 5] = 1;  // a row that member 2 has not
+    batch.V[12 + 5] = 1;  // a row beyond the order of member 2
     EXPECT_EQ(number(*error_of([&] { solved(batch, *held, b, 4); }), "member"), 2);
   }
 }
@@ -190,7 +190,7 @@ TEST(BatchSolveModified, NothingDependsOnThreads) {
   EXPECT_TRUE(same(one.logdet, several.logdet));
   EXPECT_TRUE(same(one.quadratic, several.quadratic));
   EXPECT_TRUE(same(one.solution, several.solution));
-  batch.V.back() = NAN;  // found after others have been solved with
+  batch.V.back() = NAN;  // found after other members have been solved with
   const Error late = *error_of([&] { solved(batch, *held, b, 4); });
   EXPECT_EQ(late.code(), ErrorCode::not_finite);
   EXPECT_EQ(number(late, "member"), double(many.size()));

@@ -9,8 +9,8 @@
 namespace gpucholmod::test {
 namespace {
 
-/// Threads, panels, leading dimensions, the triangle that is stored, and whether R is overwritten: of a column, the
-/// same is computed.
+/// Checks that threads, panels, leading dimensions, the stored triangle and overwriting R change no bit: every column
+/// is computed in the same way.
 template <class T>
 void same_bits_however_it_is_called() {
   each_level([](Instructions instructions) {
@@ -27,7 +27,7 @@ void same_bits_however_it_is_called() {
             how.threads = std::array{1, 2, 3, 7}[i % 4];
             how.uplo = i % 3 == 2 ? Uplo::lower : Uplo::upper;
             how.panel = how.uplo == Uplo::upper ? std::array{0, 32, 96, 8}[(i + 1) % 4] : 0;
-            // The last one crowds the first-level cache.
+            // The last margin crowds the first-level cache.
             how.margin = std::array<index_t, 5>{0, 3, 6, 9, 1024 - n}[i % 5];
             how.in_place = i % 2;
             Stored<T> R = sweep<T>(p, how).R;
@@ -42,7 +42,8 @@ TEST(BlockedSweep, GivesTheSameBitsHoweverItIsCalled) {
   same_bits_however_it_is_called<float>();
 }
 
-/// Tiles differ by where R and the result begin in a cache line, and vectors of long rows by where R does.
+/// Checks that no place in memory changes a bit. Tiles depend on where R and the result begin in a cache line, vectors
+/// of long rows on where R begins.
 template <class T>
 void same_bits_wherever_it_lies() {
   constexpr index_t n = 430, line = 64 / sizeof(T);
@@ -56,7 +57,7 @@ void same_bits_wherever_it_lies() {
         how.margin = 1;
         const Swept<T> expected = sweep<T>(p, how);
         ASSERT_EQ(expected.pivot, -1);
-        // Halves of vectors give what whole ones do.
+        // Half vectors give the bits of whole vectors.
         ASSERT_TRUE(same_bits(first.try_emplace({instructions, sign, k}, expected.R).first->second, expected.R));
         for (how.behind = 0; how.behind < line; ++how.behind)
           for (int i = 0; i < 6; ++i) {
@@ -76,8 +77,8 @@ TEST(BlockedSweep, GivesTheSameBitsWhereverItLies) {
   same_bits_wherever_it_lies<float>();
 }
 
-/// Rows so small beside V, and downdates that leave so little, that a block of rotations is done with care; and again
-/// without, behind it.
+/// Rows so small beside V, and downdates that leave so little, that one block of rotations is computed with care, and
+/// the blocks behind it again without.
 template <class T>
 void takes_care() {
   const double small = sizeof(T) == 8 ? 1e-120 : 1e-15, smallest = sizeof(T) == 8 ? 1e-290 : 1e-30,
@@ -94,7 +95,7 @@ void takes_care() {
           Random random(7);
           const Matrix R = well_conditioned(n, random);
           Matrix little = R;
-          little.row(n / 2) *= sizeof(T) == 8 ? 1e-5 : 1e-2;  // which the downdate gets back
+          little.row(n / 2) *= sizeof(T) == 8 ? 1e-5 : 1e-2;  // a row that the downdate gets back
           for (const Problem<double>& p : {update, undo(little, random.normal(n, k))}) {
             Problem<T> rounded{p.sign, p.R.cast<T>(), p.V.cast<T>()};
             Swept<T> result = sweep<T>(p, {instructions, uplo});
@@ -110,7 +111,7 @@ TEST(BlockedSweep, TakesCareWhereNumbersLieFarApart) {
   takes_care<float>();
 }
 
-/// As with true rotations: by columns of V that begin with zeros, too.
+/// Checks that rows stay, as with true rotations, if columns of V begin with zeros.
 TEST(BlockedSweep, LeavesRowsAloneThatTurnByNothing) {
   each_level([](Instructions instructions) {
     for (const Sign sign : signs)
@@ -126,8 +127,8 @@ TEST(BlockedSweep, LeavesRowsAloneThatTurnByNothing) {
   });
 }
 
-/// Columns that come and go in one pass are as those that come and then go, whichever kind of steps there are for so
-/// many.
+/// Checks that columns that are added and removed in one pass give the bits of a pass that adds and a pass that
+/// removes, whichever kind of steps there is for so many columns.
 TEST(BlockedSweep, BothSignsAtOnceGiveTheSameBitsAsOneAfterTheOther) {
   each_level([](Instructions instructions) {
     for (const Uplo uplo : {Uplo::upper, Uplo::lower})
@@ -184,7 +185,7 @@ TEST(BlockedSweep, WithoutAResultGivesTheVerdictOnly) {
   });
 }
 
-/// The first pivot that fails stops everybody, whoever finds it.
+/// Checks that the first pivot that fails stops all threads, whichever thread finds it.
 TEST(BlockedSweep, ThreadsStopAtTheFirstFailingPivot) {
   each_level([](Instructions instructions) {
     for (const index_t pivot : {0, 47, 48, 130, 199, 299})
@@ -205,7 +206,7 @@ TEST(BlockedSweep, SumsUpSquaresAndSeesWhatIsNotFinite) {
             Problem<double> p = random_problem(Sign::update, n, k);
             const Sweep how{instructions, uplo, threads};
             const index_t rows = cpu::kernels<double>(instructions, k, Sign::update, uplo).rows;
-            double squares = 0;  // by rotations, of the blocks on the diagonal
+            double squares = 0;  // with rotations, of the blocks on the diagonal alone
             for (index_t j = 0; j < n; ++j)
               for (index_t i = k > 4 ? 0 : j / rows * rows; i <= j; ++i) squares += p.R(i, j) * p.R(i, j);
             EXPECT_NEAR(sweep<double>(p, how).squares, squares, 1e-12 * squares);
@@ -219,8 +220,8 @@ TEST(BlockedSweep, SumsUpSquaresAndSeesWhatIsNotFinite) {
   });
 }
 
-/// `poll` is called before the threads start, and then by the calling thread for each strip that it gets hold of: with
-/// other threads about, that may be none.
+/// Checks that no thread outlives an interrupted call. `poll` is called before the threads start, and then by the
+/// calling thread for each strip that it takes. If other threads run, the calling thread may take no strip.
 TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
   const Problem<double> p = random_problem(Sign::update, 400, 6);
   for (const int threads : {1, 2, 6})
@@ -240,7 +241,8 @@ TEST(BlockedSweep, NoThreadOutlivesAnInterruptedCall) {
     }
 }
 
-/// A compiler may fuse r^2 - |v|^2, and what that leaves of equal squares is the rounding error of r^2.
+/// Downdates that leave 0. A compiler may fuse r^2 - |v|^2, which leaves the rounding error of r^2 if both squares are
+/// equal.
 TEST(BlockedSweep, ADowndateThatLeavesNothingFails) {
   const auto check = [](auto zero, Instructions instructions) {
     using T = decltype(zero);
@@ -292,7 +294,7 @@ TEST(Instructions, TheBestAreTaken) {
   }
 }
 
-/// Tests of sets of instructions that this machine lacks are no tests: they are shown as skipped.
+/// A set of instructions. If this machine lacks the set, its tests are shown as skipped.
 class Level : public testing::TestWithParam<Instructions> {};
 TEST_P(Level, IsAvailableHere) {
   if (!cpu::available(GetParam())) GTEST_SKIP() << "this machine does not have " << text(GetParam());

@@ -11,7 +11,7 @@
 #include "padded.h"
 #include "tests.h"
 
-/// What the C interface is given: sizes, and the numbers of right-hand sides.
+/// The arguments of the C interface: sizes, and the numbers of right-hand sides.
 namespace gpucholmod::test {
 namespace {
 
@@ -33,7 +33,7 @@ struct Held {
   }
 };
 
-/// Sizes whose products overflow, and those of matrices that are missing: errors, before anything is read.
+/// Checks that sizes whose products overflow, and sizes of missing matrices, are errors before anything is read.
 TEST(CArguments, SizesThatNoMemoryHas) {
   const double one = 1;
   gpucholmod_status status;
@@ -97,7 +97,7 @@ TEST(CArguments, SizesThatNoMemoryHas) {
     }
     for (const gpucholmod_right_sides& sides : sides_of(2))
       refused(insert(held.factor, 0, 1, B, 2, &sides, &status));
-    // nothing at all, of which there is much
+    // matrices without rows, with many columns
     const gpucholmod_right_sides empty = right_sides(nullptr, 0, far, 0, nullptr, 0, 0, nullptr);
     EXPECT_EQ(update<double>(0, 0, far, nullptr, 0, nullptr, 0, nullptr, 1, nullptr, &status), GPUCHOLMOD_OK);
     EXPECT_EQ(update<double>(0, 0, 0, nullptr, 0, nullptr, 0, nullptr, 1, &empty, &status), GPUCHOLMOD_OK);
@@ -124,7 +124,7 @@ TEST(CArguments, SizesThatNoMemoryHas) {
   EXPECT_THROW(Factor(View<const double>(R, 1, 1)).insert(0, View<const double>(B, 0, huge)), Failure);
 }
 
-/// Matrices without rows, whose columns are nowhere, whatever their leading dimension.
+/// Matrices without rows, whose columns may be null, whatever the leading dimension.
 TEST(CArguments, HaveNoRows) {
   const Held held(Stored<double>(0, 0));
   double* const nowhere = nullptr;
@@ -141,7 +141,7 @@ TEST(CArguments, HaveNoRows) {
   EXPECT_EQ(view.col(1), nowhere);
 }
 
-/// Sizes of which one may well be in memory, and that do not fit the others: errors, before anything is read.
+/// Sizes that a matrix may well have, but that do not fit the other sizes: errors, before anything is read.
 TEST(CArguments, SizesThatDoNotFit) {
   constexpr ptrdiff_t far = 100000000, one = 1;
   double R[] = {2, 0, 1, 3}, w[] = {1, 1}, bad[] = {nan};
@@ -169,7 +169,7 @@ TEST(CArguments, SizesThatDoNotFit) {
     several.b = V;
     refused(gpucholmod_factor_solve_modified(held.factor, &several, nullptr, &status));
   }
-  // sizes of right-hand sides, before weights and R
+  // sizes of right-hand sides are checked before weights and R
   const gpucholmod_right_sides sides = right_sides(w, 2, 1, 2, w, 7, 7, nullptr);
   refused(gpucholmod_update(matrix(R, 2, 2, 2), v, bad, 1, &sides, nullptr, &status));
   EXPECT_NE(std::string(status.message).find("sides->Y"), std::string::npos);
@@ -182,7 +182,7 @@ TEST(CArguments, SizesThatDoNotFit) {
   gpucholmod_batch_destroy(batch);
 }
 
-/// What is too large for doubles is not finite, as gpucholmod.h says.
+/// Checks that solutions that are too large for doubles are not finite, as gpucholmod.h says.
 TEST(CArguments, SolutionsBeyondDoubles) {
   const double tiny[] = {1e-160};
   double b[] = {1e300}, inverse[] = {0};
@@ -193,14 +193,14 @@ TEST(CArguments, SolutionsBeyondDoubles) {
   EXPECT_FALSE(std::isfinite(inverse[0]));
 }
 
-/// Functions that take right-hand sides along, for a factor of order 3 and z with room for a row more.
+/// A function that modifies right-hand sides along with a factor of order 3. z has room for one more row.
 struct WithSides {
   const char* name;
   index_t k;     ///< rows of Y
-  index_t rows;  ///< of z
+  index_t rows;  ///< rows of z
   int (*call)(gpucholmod_factor* held, double* memory, const gpucholmod_right_sides* sides, gpucholmod_status* status);
 
-  /// m of them; z has columns of 4 numbers, Y of 2.
+  /// Returns m right-hand sides; z has columns of 4 numbers, Y of 2.
   gpucholmod_right_sides sides(std::vector<double>& z, index_t m, const std::vector<double>& Y, double* rss) const {
     return right_sides(z.data(), rows, m, 4, Y.data(), k, 2, rss);
   }
@@ -241,7 +241,7 @@ const std::vector<WithSides> with_sides{
        return remove(held, 1, &second, sides, status);
      }}};
 
-/// z and Y as R has it: finite, in every function.
+/// Checks that every function refuses z and Y that are not finite.
 TEST(CArguments, RightHandSidesAreFinite) {
   const std::vector<double> memory{4, 9, 9, 9, 0.1, 5, 9, 9, 0.2, 0.3, 6, 9, 9, 9, 9, 9};
   const Stored<double> R =
@@ -267,7 +267,7 @@ TEST(CArguments, RightHandSidesAreFinite) {
       }
 }
 
-/// z that is finite, but not in the precision of the factor, in every function that takes one of floats.
+/// Checks a z that is finite, but not in floats, in every function that takes a factor of floats.
 TEST(CArguments, RightHandSidesFitTheFactor) {
   const float R[] = {2, 0, 0, 0.5f, 2, 0, 0.5f, 0.5f, 2};
   for (const WithSides& function : with_sides) {
@@ -286,7 +286,7 @@ TEST(CArguments, RightHandSidesFitTheFactor) {
   }
 }
 
-/// A residual sum of squares that is NaN, as the package leaves it, stays NaN; the others are what they are without it.
+/// Checks that a residual sum of squares that is NaN, as a call may leave it, stays NaN and changes no other result.
 TEST(CArguments, TakesAResidualSumThatIsNaN) {
   const std::vector<double> memory{4, 9, 9, 9, 0.1, 5, 9, 9, 0.2, 0.3, 6, 9, 9, 9, 9, 9};
   const Stored<double> R =
@@ -310,7 +310,7 @@ TEST(CArguments, TakesAResidualSumThatIsNaN) {
     EXPECT_EQ(function.call(held.factor, here.data(), &sides, &status), GPUCHOLMOD_BAD_ARGUMENT);
     EXPECT_EQ(rss[0], -1);
   }
-  // what a call leaves that would have made it negative is taken by the next
+  // a sum that would become negative is left as NaN, which the next call takes
   Held held(R);
   std::vector<double> z(3, 0), Y{1000}, rss{1};
   const double weight = -1e-4;

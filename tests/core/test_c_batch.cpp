@@ -9,7 +9,8 @@
 #include "padded.h"
 #include "tests.h"
 
-/// Batches of the C interface: each member against a factor that is modified alone, and what a failure leaves.
+/// Batches of the C interface: each member compared with a factor that is modified alone, and the state after a
+/// failure.
 namespace gpucholmod::test {
 namespace {
 
@@ -27,11 +28,11 @@ struct Destroyed {
   ~Destroyed() { gpucholmod_batch_destroy(held); }
 };
 
-/// Members side by side, whose second has a row with a negative diagonal entry, with a row below them.
+/// Members side by side, with a further row below them in memory. The second has a row with a negative diagonal entry.
 template <class S>
 struct Given {
   static constexpr index_t ld = n + 1;
-  std::vector<Stored<S>> R;  ///< upper, as they were before rows are turned
+  std::vector<Stored<S>> R;  ///< upper, before a row of the second is multiplied by -1
   std::vector<S> memory;
   Stored<double> V;
   std::vector<double> weights, scales{1, 0.5, 2, 1, 1};
@@ -125,7 +126,7 @@ TYPED_TEST(CBatch, ModifiesEveryMember) {
 int go_on(double, void*) { return 0; }
 int stop(double, void*) { return 1; }
 
-/// Members that fail, in place and by way of a second batch.
+/// Checks that members that fail are named, in place and by way of a second batch.
 TYPED_TEST(CBatch, TellsWhichMembersFail) {
   using S = TypeParam;
   for (const bool watched : {false, true})
@@ -160,7 +161,7 @@ TYPED_TEST(CBatch, TellsWhichMembersFail) {
     }
 }
 
-/// One scale for all has the bits of the same for each.
+/// Checks that one scale for all members gives the bits of the same scale for each.
 TYPED_TEST(CBatch, ScalesThatAreTheSame) {
   Given<TypeParam> given;
   Destroyed batch, other;
@@ -214,7 +215,7 @@ TYPED_TEST(CBatch, RefusesWhatItCannotUse) {
     refused(create(count, n, n * count, far));
   }
   refused(create(count + 1, n, n * count, given.ld));
-  for (const ptrdiff_t far : {ptrdiff_t(1) << 30, ptrdiff_t(1) << 32, huge - 1, huge})  // members that none can be
+  for (const ptrdiff_t far : {ptrdiff_t(1) << 30, ptrdiff_t(1) << 32, huge - 1, huge})  // orders no member can have
     refused(create(0, far, 0, far), GPUCHOLMOD_OUT_OF_MEMORY);
   given.memory[size_t((2 * n + 4) * given.ld + 1)] = std::numeric_limits<S>::infinity();
   refused(create(count, n, n * count, given.ld), GPUCHOLMOD_NOT_FINITE);

@@ -7,13 +7,13 @@
 #include "reshape_call.h"
 #include "tests.h"
 
-/// Batches of the C interface whose members get and lose rows and columns, beside the matrices themselves.
+/// Batches of the C interface whose members get and lose rows and columns, compared with the matrices themselves.
 namespace gpucholmod::test {
 namespace {
 
 constexpr index_t n = 5, count = 11;
 
-/// Members of order n, and their matrices of order n + 2, positive definite, to take new columns from.
+/// Members of order n, and positive definite matrices of order n + 2 from which new columns are taken.
 struct Given {
   std::vector<Matrix> A;
   std::vector<double> R;
@@ -26,14 +26,14 @@ struct Given {
       R.insert(R.end(), first.data(), first.data() + n * n);
     }
   }
-  /// Rows and columns of member m in the order in which its new ones come from `at` on.
+  /// Returns the rows and columns of member m in the order in which p new ones are inserted at `at`.
   static std::vector<index_t> order(index_t at, index_t p) {
     std::vector<index_t> all;
     for (index_t i = 0; i < n; ++i) all.push_back(i);
     for (index_t q = 0; q < p; ++q) all.insert(all.begin() + at + q, n + q);
     return all;
   }
-  /// The new columns of all members, n + p x p count.
+  /// Returns the new columns of all members, n + p x p count.
   std::vector<double> columns(const std::vector<index_t>& at, index_t p) const {
     std::vector<double> X;
     for (index_t m = 0; m < count; ++m) {
@@ -107,7 +107,7 @@ TEST(CBatchReshape, DeletesTheSameRowsOrThoseOfEach) {
   }
 }
 
-/// The row and column that each of some members moves, and its place afterwards.
+/// Checks a row and column that all members move, or one of each member, and their place afterwards.
 TEST(CBatchReshape, MovesTheSameRowOrOneOfEach) {
   const Given given;
   for (const bool same : {true, false}) {
@@ -136,7 +136,7 @@ struct Sides {
   gpucholmod_right_sides given(index_t rows, index_t p) {
     return {matrix(z.data(), rows, 2 * count, n + 3), matrix(std::as_const(b).data(), p, 2 * count, 2), rss.data()};
   }
-  /// R'z of member m.
+  /// Returns R'z of member m.
   Matrix of(const std::vector<double>& R, index_t order, index_t m) const {
     const Matrix own = Eigen::Map<const Stored<double>>(R.data() + m * order * order, order, order).cast<real>();
     return own.transpose() * z.block(0, 2 * m, order, 2).cast<real>();
@@ -226,7 +226,7 @@ TEST(CBatchReshape, RightHandSidesThatDoNotFitAreRefused) {
   EXPECT_EQ(batch.get(), before);
 }
 
-/// Member 4 gets the row that it has already, with less on the diagonal.
+/// Checks that member 4 stays as it is: it gets a row that it has already, with less on the diagonal.
 TEST(CBatchReshape, MembersThatFailStay) {
   const Given given;
   std::vector<double> X = given.columns(std::vector<index_t>(count, n), 1);

@@ -4,13 +4,13 @@
 #include "c_call.h"
 #include "tests.h"
 
-/// Right-hand sides that come along with a batch of the C interface.
+/// Right-hand sides that are modified along with a batch of the C interface.
 namespace gpucholmod::test {
 namespace {
 
 constexpr index_t n = 5, k = 2, m = 3, count = 4;
 
-/// Members of the identity, times j + 1, as doubles or floats.
+/// A batch whose members are the identity times j + 1, of doubles or floats.
 class CBatchSides : public testing::TestWithParam<int> {
  protected:
   CBatchSides() {

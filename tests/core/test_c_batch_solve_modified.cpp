@@ -7,7 +7,7 @@
 #include "padded.h"
 #include "tests.h"
 
-/// gpucholmod_batch_solve_modified(): against a copy of the batch that is updated.
+/// gpucholmod_batch_solve_modified(), compared with a copy of the batch that is updated.
 namespace gpucholmod::test {
 namespace {
 
@@ -75,7 +75,7 @@ struct Given {
   }
 };
 
-/// Of a copy that is updated: solutions for the right-hand sides, and determinants.
+/// The results of a copy that is updated: solutions for the right-hand sides, and determinants.
 template <class S>
 struct Updated {
   std::vector<S> X = std::vector<S>(n * m * count);

@@ -8,8 +8,8 @@
 #include "padded.h"
 #include "tests.h"
 
-/// The C interface, of doubles and of floats alike: rows and columns that come and go, and factors with memory of their
-/// own.
+/// The C interface for doubles and floats alike: rows and columns that are inserted, deleted and moved, and factors
+/// with memory of their own.
 namespace gpucholmod::test {
 namespace {
 
@@ -18,7 +18,7 @@ class CFactor : public testing::Test {};
 using Scalars = testing::Types<double, float>;
 TYPED_TEST_SUITE(CFactor, Scalars);
 
-/// A, n + p x n + p, and the factor of what is left of it without rows and columns at .. at + p - 1.
+/// A (n + p x n + p), and the factor of A without rows and columns at .. at + p - 1.
 template <class S>
 struct Growing {
   static constexpr index_t n = 30, p = 2, at = 7;
@@ -40,7 +40,7 @@ struct Growing {
   }
 };
 
-/// ||R'R - A||_1 / (n eps ||A||_1), R upper.
+/// Returns ||R'R - A||_1 / (n eps ||A||_1), R upper.
 template <class S>
 double off(const Stored<S>& R, const Matrix& A) {
   return double(norm_1(gram(R) - A) / (norm_1(A) * real(std::numeric_limits<S>::epsilon()) * real(A.cols())));
@@ -64,7 +64,7 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
               GPUCHOLMOD_OK);
     ASSERT_EQ(gpucholmod_factor_copy(held.held, &stays.held, &status), GPUCHOLMOD_OK);
 
-    // what cannot be done changes nothing
+    // a call that fails changes nothing
     const std::vector<S> before = made.data;
     const auto refused = [&](int code, int expected) {
       EXPECT_EQ(code, expected) << status.message;
@@ -97,7 +97,7 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
     EXPECT_LT(off(upper(made.matrix(n + p), lower), g.A), 30);
     EXPECT_EQ(made.data[n + p], S(unused));
 
-    // as a factor with memory of its own does it, to the last bit
+    // a factor with memory of its own gets the same bits
     const Stored<double> X = g.X.template cast<double>();
     ASSERT_EQ(insert(held.held, g.at, p, X.data(), n + p, nullptr, &status), GPUCHOLMOD_OK)
         << status.message;
@@ -118,7 +118,7 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoInTheCallersMemory) {
   }
 }
 
-/// Rows with a negative diagonal entry are turned, and rows of z with them.
+/// Checks that rows with a negative diagonal entry are turned, and rows of z with them.
 TYPED_TEST(CFactor, RowsAndColumnsComeAndGoWhereRowsAreNegative) {
   using S = TypeParam;
   const Growing<S> g;
@@ -155,8 +155,8 @@ TYPED_TEST(CFactor, RowsAndColumnsComeAndGoWhereRowsAreNegative) {
   }
 }
 
-/// Rows and columns that move, of factors with rows that are negative too: the residual against A with them moved, and
-/// right-hand sides by R'z = b.
+/// Rows and columns that move, also of factors with rows that are negative: the residual against A after the same move,
+/// and right-hand sides by R'z = b.
 TYPED_TEST(CFactor, RowsAndColumnsMove) {
   using S = TypeParam;
   const Growing<S> g;
@@ -180,7 +180,7 @@ TYPED_TEST(CFactor, RowsAndColumnsMove) {
 
         Padded<S> memory(stored(R, lower), n + 3);
         Stored<double> z_memory = z.template cast<double>(), z_held = z_memory;
-        if (negative) z_held.row(5) *= -1;  // of a factor that has been turned already
+        if (negative) z_held.row(5) *= -1;  // for the handle, whose factor has been turned already
         std::vector<double> rss{3, 4};
         Released held;
         gpucholmod_status status;
@@ -204,8 +204,8 @@ TYPED_TEST(CFactor, RowsAndColumnsMove) {
       }
 }
 
-/// Where numbers have to be scaled, an upper factor in the caller's memory is changed by way of another one: with the
-/// same bits as a handle's.
+/// Checks that numbers that have to be scaled give the bits of a handle. An upper factor in the caller's memory is then
+/// changed by way of a second factor.
 TYPED_TEST(CFactor, NumbersNearTheEndsOfTheRange) {
   using S = TypeParam;
   const Growing<S> g;
@@ -288,7 +288,7 @@ TYPED_TEST(CFactor, TellsOfItself) {
   EXPECT_EQ(gpucholmod_factor_type(nullptr), 0);
   EXPECT_EQ(gpucholmod_factor_capacity(nullptr), 0);
 
-  // V of weights, as in the precision of R
+  // V of doubles, with weights, for R of doubles and of floats
   Random random(3);
   const Stored<double> V = random.normal(n, 2).template cast<double>();
   const double weights[] = {2, -1e-3};
@@ -309,7 +309,7 @@ TYPED_TEST(CFactor, TellsOfItself) {
   EXPECT_NE(status.message[0], 0);
 }
 
-/// Small factors go another way there, a block at once, to the same bits.
+/// Checks that handles give the bits of small factors in the caller's memory, which are modified a block at once.
 TEST(CFactorOfDoubles, AreModifiedAsInTheCallersMemory) {
   for (index_t n = 1; n <= 12; ++n)
     for (const index_t k : {1, 2, 6})

@@ -12,8 +12,8 @@
 #include "padded.h"
 #include "tests.h"
 
-/// A call of the C interface that fails after it has begun to change a factor, as one on a GPU may: it says so, and the
-/// factor can only be released.
+/// Calls of the C interface that fail after they have begun to change a factor, as calls on a GPU may. The code of the
+/// call says so, and the factor can only be released.
 namespace gpucholmod::test {
 namespace {
 
@@ -69,7 +69,7 @@ class Failing : public HeldFactor {
   int& alive_;
 };
 
-/// Numbers of calls for a factor of order 3.
+/// The arguments of calls for a factor of order 3.
 struct Numbers {
   std::vector<double> V = std::vector<double>(3, 0.5), X{0, 9, 0, 0}, z{1, 2, 3, 4}, Y{5}, rss{6},
                       B = std::vector<double>(3, 1), out = std::vector<double>(9);
@@ -120,7 +120,7 @@ const std::vector<CallOf> other_uses{
       return gpucholmod_factor_inverse(f, matrix(g.out.data(), 3, 3, 3), &g.status);
     }};
 
-/// The ways to fail, with the codes that they have before a factor has begun to change.
+/// A way to fail, with the code of a call that fails before it has begun to change a factor.
 struct Way {
   const char* name;
   std::function<index_t()> fail;
@@ -171,7 +171,7 @@ TEST(CHalfModified, IsToldAndTheFactorIsRefused) {
       }
 }
 
-/// As gpucholmod.hpp throws it.
+/// Checks that gpucholmod.hpp throws HalfModified.
 TEST(CHalfModified, IsThrownInCpp) {
   int alive = 0;
   auto* const factor = new gpucholmod_factor{std::make_unique<Failing>(
@@ -193,7 +193,7 @@ TEST(CHalfModified, IsThrownInCpp) {
   gpucholmod_factor_destroy(factor);
 }
 
-/// A factor that is declared as trusted, and is none. Where nothing is declared, nothing changes.
+/// A factor that is declared as trusted, but is not a factor. Without the declaration, nothing changes.
 TEST(CHalfModified, ATrustedFactorThatIsNone) {
   const index_t n = 20;
   Random random(4);

@@ -10,8 +10,8 @@
 #include "random_problem.h"
 #include "tests.h"
 
-/// The C interface: every function, for both triangles, with leading dimensions above the order, and what it says of
-/// what it cannot do.
+/// The C interface: every function, for both triangles, with leading dimensions above the order, and the errors of
+/// calls that fail.
 namespace gpucholmod::test {
 namespace {
 
@@ -99,7 +99,7 @@ TEST(CInterface, TrustsAFactorToTheSameBits) {
             GPUCHOLMOD_OK);
         EXPECT_EQ(looked_at, trusted);
       }
-  double far = 1e-200, v = 1;  // not by this way
+  double far = 1e-200, v = 1;  // too far apart for the way of trusted factors
   EXPECT_EQ(update(trusted_form, 1, 1, &far, 1, &v, 1, nullptr, 1, nullptr, nullptr), GPUCHOLMOD_OK);
   EXPECT_EQ(far, 1);
 }
@@ -166,7 +166,7 @@ TEST(CInterface, PutsAFactorBackToTheLastBit) {
       Padded<float> made(R, n + 2);
       const std::vector<float> before = made.data;
       Stored<float> V = (random.normal(n, 6) / (100 * real(n))).cast<float>();
-      V(n / 2, 3) = 3 * R(n / 2, n / 2);  // what is added comes first, and changes every row before
+      V(n / 2, 3) = 3 * R(n / 2, n / 2);  // added columns come first, and change every row before the downdate fails
       const double weights[] = {1, -1, 1, -1, 0.5, -2};
       gpucholmod_status status;
       EXPECT_EQ(update(form, n, 6, made.data.data(), made.ld, V.data(), n, weights, 1, nullptr, &status),
@@ -176,7 +176,7 @@ TEST(CInterface, PutsAFactorBackToTheLastBit) {
     }
 }
 
-/// A regression: rows of X and y come with weights; compared with the factor of all of them.
+/// A regression: weighted rows of X and y are added, and the result is compared with the factor of all rows.
 TEST(CInterface, CarriesRightHandSides) {
   Random random(10);
   const index_t n = 6, k = 4, rows = 20;
@@ -309,7 +309,7 @@ TEST(CInterface, IsCalledByManyThreadsAtOnce) {
   for (const int count : wrong) EXPECT_EQ(count, 0);
 }
 
-/// Into another matrix: as in place in a copy; R stays as it is.
+/// Checks that an update into another matrix gives the bits of an update of a copy in place, and leaves R as it is.
 TEST(CInterface, UpdatesIntoAnotherMatrix) {
   const index_t n = 30;
   for (const int form : {GPUCHOLMOD_UPPER, GPUCHOLMOD_LOWER}) {

@@ -6,7 +6,7 @@
 #include "padded.h"
 #include "tests.h"
 
-/// What options do, and what a function says of one that it does not have.
+/// The effects of options, and the errors of functions for options that they do not have.
 namespace gpucholmod::test {
 namespace {
 
@@ -150,7 +150,7 @@ TEST(COptions, AreHonouredOrRefused) {
   }
 }
 
-/// A program that was compiled with a later header: what it does not set is as if it was not there.
+/// Programs that were compiled with a later header: an option that they do not set has no effect.
 TEST(COptions, MayBeOfALaterHeader) {
   struct Later {
     gpucholmod_options known = GPUCHOLMOD_OPTIONS_INIT;
@@ -168,7 +168,7 @@ TEST(COptions, MayBeOfALaterHeader) {
   }
 }
 
-/// Stops when it is called for the n-th time.
+/// The state of stop(), which stops at call number `after`, from 0.
 struct Stop {
   int after, calls = 0;
 };
@@ -177,7 +177,7 @@ int stop(double, void* data) {
   return s.calls++ == s.after;
 }
 
-/// Whenever a call is stopped: the factor and what comes along are as they were, and can be used.
+/// Checks that a factor stays as it was, and can be used, whenever a call is stopped.
 TEST(COptions, AStoppedCallChangesNothing) {
   const index_t n = 600, k = 4;
   Random random(21);
@@ -238,7 +238,7 @@ TEST(COptions, AStoppedCallChangesNothing) {
     }
 }
 
-/// Whatever the threads, the same bits.
+/// Checks that the number of threads changes no bit.
 TEST(COptions, ThreadsDoNotChangeTheResult) {
   const index_t n = 900, k = 12;
   Random random(22);

@@ -6,8 +6,8 @@
 #include "padded.h"
 #include "tests.h"
 
-/// What the C interface computes from a factor in the caller's memory: solutions, inverses, determinants, conditions;
-/// and the factor itself.
+/// The results that the C interface computes from a factor in the caller's memory: solutions, inverses, determinants
+/// and conditions; and the computation of the factor itself.
 namespace gpucholmod::test {
 namespace {
 
@@ -19,7 +19,7 @@ TYPED_TEST_SUITE(CSolve, Scalars);
 template <class S>
 constexpr real eps = real(std::numeric_limits<S>::epsilon());
 
-/// A factor, stored with rows below it, some of whose rows are multiplied by -1, and A.
+/// A factor, stored with further rows below, some of whose rows may be multiplied by -1, and A.
 template <class S>
 struct Given {
   index_t n;
@@ -36,7 +36,7 @@ struct Given {
   gpucholmod_const_matrix matrix_of_R() const {
     return matrix(static_cast<const S*>(memory.data.data()), n, n, memory.ld);
   }
-  /// R as functions take it, with a positive diagonal.
+  /// Returns R as functions take it, with a positive diagonal.
   Matrix positive() const {
     Matrix P = R.template cast<real>();
     for (index_t i = 0; i < n; ++i)
@@ -133,13 +133,13 @@ TYPED_TEST(CSolve, DeterminantsAndConditions) {
     const double condition = double(norm_1(given.A) * norm_1(product(half, half.transpose())));
     for (const int i : {0, 1}) {
       EXPECT_NEAR(logdet[i], double(log), 1e-13 * double(n) * std::max(1.0, std::abs(double(log))));
-      EXPECT_GE(rcond[i], (1 - 1e-8) / condition);  // an estimate of a norm is not above it
+      EXPECT_GE(rcond[i], (1 - 1e-8) / condition);  // an estimate of a norm is not above the norm
       EXPECT_LE(rcond[i], 3 / condition);
     }
   });
 }
 
-/// Far beyond what squares of numbers can be, and singular.
+/// Conditions of matrices whose squares are far beyond the range, and of a singular matrix.
 TEST(CConditions, AtTheEndsOfTheRange) {
   const auto rcond = [](std::vector<double> R) {
     double out = -1;
@@ -170,7 +170,7 @@ TYPED_TEST(CSolve, Factorises) {
     const Matrix made = gram(upper(memory.matrix(n), given.lower)), wide = A.template cast<real>();
     EXPECT_LT(double(norm_1(made - wide) / (real(n + 1) * eps<S> * norm_1(wide))), 30);
 
-    // what is not positive definite stays as it is
+    // a matrix that is not positive definite stays as it is
     const index_t at = n / 2;
     memory.data[size_t(at * (memory.ld + 1))] = -1;
     const std::vector<S> before = memory.data;
@@ -187,7 +187,7 @@ TYPED_TEST(CSolve, Factorises) {
   });
 }
 
-/// Factors that cannot be used, and arguments that do not fit: nothing is written.
+/// Checks that factors that cannot be used, and arguments that do not fit, are refused, and nothing is written.
 TYPED_TEST(CSolve, RefusesWhatItCannotUse) {
   using S = TypeParam;
   const Given<S> good(5, false, false);
@@ -230,7 +230,7 @@ TYPED_TEST(CSolve, RefusesWhatItCannotUse) {
   refused(gpucholmod_solve(R, GPUCHOLMOD_A, matrix(B.data(), 5, index_t(1) << 31, 5), nullptr, nullptr));
   refused(gpucholmod_solve(wide, GPUCHOLMOD_A, matrix(B.data(), 5, 2, 5), nullptr, nullptr));
   const S* const one = good.memory.data.data();
-  constexpr index_t far = index_t(1) << 31;  // which no BLAS can count
+  constexpr index_t far = index_t(1) << 31;  // a size that no BLAS can count
   refused(gpucholmod_solve(matrix(one, 1, 1, far), GPUCHOLMOD_A, matrix(B.data(), 1, 1, 1), nullptr, nullptr));
   refused(gpucholmod_solve(matrix(one, 1, 1, 1), GPUCHOLMOD_A, matrix(B.data(), 1, 1, far), nullptr, nullptr));
   refused(gpucholmod_inverse(matrix(one, 1, 1, 1), matrix(out.data(), 1, 1, far), nullptr, nullptr));

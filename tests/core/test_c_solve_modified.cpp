@@ -20,11 +20,11 @@ constexpr index_t n = 40, m = 2, count = 4;
 constexpr index_t columns[count] = {1, 3, 0, 2};
 constexpr index_t all_columns = 6;
 
-/// Modifications of a factor of S, in which only the second has removed columns.
+/// Modifications of a factor of S, of which only the second has removed columns.
 template <class S>
 struct Given {
   Stored<S> R;
-  Stored<double> V, b;  ///< b: of each
+  Stored<double> V, b;  ///< b: right-hand sides of each modification
   std::vector<double> weights{1, 0.5, -0.01, 2, 1, 0.25}, scales{1, 0.5, 2, 1};
   std::vector<double> solution, quadratic, logdet;
   std::vector<ptrdiff_t> pivots;
@@ -87,8 +87,8 @@ int solve(Given<S>& given, int which, const gpucholmod_options* options, gpuchol
   return code;
 }
 
-/// ||b - A_j x||_1 / (n eps (||A_j||_1 ||x||_1 + ||b||_1)) < 40, b'x and log det A_j: of an upper factor, a lower one,
-/// one without gaps, and a handle's.
+/// Checks ||b - A_j x||_1 / (n eps (||A_j||_1 ||x||_1 + ||b||_1)) < 40, b'x and log det A_j, for an upper factor, a
+/// lower one, one without gaps, and a handle's.
 TYPED_TEST(CSolveModified, SolvesWithAll) {
   using S = TypeParam;
   const double eps = double(std::numeric_limits<S>::epsilon());
@@ -117,7 +117,7 @@ TYPED_TEST(CSolveModified, SolvesWithAll) {
     }
 }
 
-/// Some are not positive definite: the others have their results.
+/// Checks that, if some modifications are not positive definite, the other modifications have their results.
 TYPED_TEST(CSolveModified, TellsWhichAreNotPositiveDefinite) {
   using S = TypeParam;
   for (int which = 0; which < 4; ++which) {
@@ -193,7 +193,7 @@ TEST(CSolveModifiedArguments, HaveNoColumns) {
   }
 }
 
-/// Sizes that do not fit or no memory has, before anything is read.
+/// Checks that sizes that do not fit, or that no memory has, are refused before anything is read.
 TEST(CSolveModifiedArguments, DoNotFit) {
   Given<double> given(true);
   const std::vector<double> before = given.results();

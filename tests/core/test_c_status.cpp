@@ -9,14 +9,14 @@
 #include "c_call.h"
 #include "tests.h"
 
-/// Which argument a status names.
+/// The argument that a status names.
 namespace gpucholmod::test {
 namespace {
 
 constexpr index_t n = 3;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// A factor of order 3, of a batch of one member as well, and what calls for it are given.
+/// A factor of order 3, a batch whose one member is that factor, and the arguments of calls for both.
 struct Given {
   std::vector<double> R{2, 0, 0, 0.5, 2, 0, 0.5, 0.5, 2}, V{0.5, 0.25, -0.5};
   std::vector<double> z{1, 1, 1}, Y{1}, b{1, 1, 1}, X{0.1, 9, 0, 0};
@@ -70,7 +70,7 @@ struct Given {
   int factorise() { return gpucholmod_factorise(matrix(R.data(), n, n, n), &options, &status); }
 };
 
-/// What is wrong with a call, its code, and the argument that its status names.
+/// A call, the change that spoils its arguments, its code, and the argument that its status names.
 struct Wrong {
   int (Given::*call)();
   void (*spoil)(Given& given);
@@ -119,7 +119,7 @@ TEST(CStatus, NamesTheArgument) {
   }
 }
 
-/// What cannot happen here: the core's word for a GPU that is not there, and a name that there is no room for.
+/// Names that cannot occur here: the core's name for the argument of a missing GPU, and a name that is too long.
 TEST(CStatus, RenamesAndCutsOff) {
   gpucholmod_status status;
   const auto fail = [](const char* argument) -> index_t {

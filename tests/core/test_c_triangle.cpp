@@ -21,8 +21,8 @@ class CTriangle : public testing::Test {};
 using Scalars = testing::Types<double, float>;
 TYPED_TEST_SUITE(CTriangle, Scalars);
 
-/// Every function that takes a factor in the caller's memory, in every way that it goes: modify(R, ldr) for a factor of
-/// order n that has room for a row and column more.
+/// All functions that take a factor in the caller's memory, each in every way: call(which, R, ldr, held), for a factor
+/// of order n with room for one more row and column.
 template <class S>
 struct Calls {
   index_t n;
@@ -41,7 +41,7 @@ struct Calls {
     const gpucholmod_right_sides sides = right_sides(z.data(), n, 1, n + 1, Y.data(), 2, 2, nullptr);
     return test::update(form, n, 2, R, ldr, V.data(), n, weights, scale, with_sides ? &sides : nullptr, &status);
   }
-  /// What `which` leaves of a factor with memory of its own, or null.
+  /// Runs call number `which`. Sets *held if the call makes a factor with memory of its own.
   int call(int which, S* R, index_t ldr, gpucholmod_factor** held) {
     const ptrdiff_t gone = 2;
     switch (which) {
@@ -57,7 +57,7 @@ struct Calls {
   static constexpr int count = 7;
 };
 
-/// R (n x n) <- a factor, its triangle alone.
+/// Writes a factor to R (n x n), its triangle alone.
 template <class S>
 void fill(S* R, index_t n, index_t ldr, int form) {
   for (index_t j = 0; j < n; ++j) {
@@ -66,7 +66,7 @@ void fill(S* R, index_t n, index_t ldr, int form) {
   }
 }
 
-/// Whatever is there: the result has the same bits, and what is there stays.
+/// Checks that the other triangle, whatever it holds, changes no bit of the result and keeps its own bits.
 TYPED_TEST(CTriangle, MayHoldAnything) {
   using S = TypeParam;
   for (const index_t n : {1, 3, 20, 300})
@@ -105,8 +105,8 @@ TYPED_TEST(CTriangle, MayHoldAnything) {
 }
 
 #ifndef _WIN32
-/// It may be where nothing can be read: with two pages of memory for a column, that one of both in which a column has
-/// nothing of the factor.
+/// Checks that the other triangle may be memory that cannot be read. A column takes two pages of memory. If one of them
+/// holds nothing of the factor, that page is protected.
 TYPED_TEST(CTriangle, IsNotRead) {
   using S = TypeParam;
   const std::size_t page = std::size_t(sysconf(_SC_PAGESIZE));

@@ -4,7 +4,7 @@
 #include "grid_measure.h"
 #include "segment_call.h"
 
-/// Segments on simulated cards that have no clusters, other teams, and fewer places: none of that changes a bit.
+/// Segments on simulated cards without clusters, with other teams and fewer places: the results have the same bits.
 namespace gpucholmod::test {
 namespace {
 
@@ -14,7 +14,7 @@ constexpr Simulated others[] = {Simulated::data_centre, Simulated::graphics};
 
 const char* name(Simulated card) { return card == Simulated::data_centre ? "Card80" : "Card86"; }
 
-/// Returns what has been done.
+/// Checks that all cards give the same bits and counts. Returns the outcome of the pass.
 PassOutcome expect_same_on_all_cards(const Problem<double>& p, SegmentsRun how) {
   how.card = Simulated::clusters;
   const SegmentsResult<double> expected = run_segments(p, how);
@@ -46,7 +46,7 @@ TEST(Cards, ReachTheSameBits) {
   EXPECT_GT(done.rescalings, 0);
 }
 
-/// More row blocks than the chain reaches, and than teams that solve; by panels too.
+/// Checks more row blocks than the chain reaches, and than teams that solve; by panels too.
 TEST(Cards, ReachTheSameBitsWithManyRowBlocks) {
   const index_t n = sanitized ? 600 : 700;
   for (const Sign sign : signs)
@@ -62,7 +62,7 @@ TEST(Cards, ReachTheSameBitsWithManyRowBlocks) {
     }
 }
 
-/// A downdate that fails in the middle: everybody goes home.
+/// Checks that a downdate that fails in the middle ends on every card.
 TEST(Cards, FailWhereOthersFail) {
   const index_t n = 700;
   for (const index_t pivot : {0, 100, 640}) {
@@ -72,7 +72,7 @@ TEST(Cards, FailWhereOthersFail) {
   }
 }
 
-/// What a block of threads of each role takes of shared memory, but for V and what staging rings need of themselves.
+/// Returns whether a thread block of each role fits into shared memory, but for V and the memory of the staging rings.
 template <class Card, int K>
 constexpr bool finds_room() {
   constexpr int P_in_a_cluster = Card::clusters ? REACH * NB * LP : 0;

@@ -7,7 +7,7 @@
 #include "cpp_numbers.h"
 #include "tests.h"
 
-/// gpucholmod.hpp: what a FactorView computes, and batches.
+/// gpucholmod.hpp: the results of a FactorView, and batches.
 namespace gpucholmod::test {
 namespace {
 
@@ -21,7 +21,7 @@ TYPED_TEST_SUITE(CppBatch, Scalars);
 
 constexpr index_t n = Numbers<double>::n, k = Numbers<double>::k;
 
-/// What a FactorView computes is what a Factor of the same numbers does; and A is factorised and shifted.
+/// Checks that a FactorView computes the results of a Factor of the same numbers; and that A is factorised and shifted.
 TYPED_TEST(CppMemory, ComputesInTheCallersMemory) {
   using S = TypeParam;
   const Numbers<S> given;
@@ -66,7 +66,7 @@ TYPED_TEST(CppMemory, ComputesInTheCallersMemory) {
   }
 }
 
-/// Right-hand sides of which there are none, for a V that is wider than that before.
+/// Checks calls without right-hand sides, for a V that is wider than that of the call before.
 TYPED_TEST(CppMemory, TakesNoRightHandSides) {
   using S = TypeParam;
   const Numbers<S> given;
@@ -82,7 +82,7 @@ TYPED_TEST(CppMemory, TakesNoRightHandSides) {
   EXPECT_EQ(R, expected);
 }
 
-/// Members of a batch, beside factors that are modified alone.
+/// Members of a batch, compared with factors that are modified alone.
 TYPED_TEST(CppBatch, ModifiesABatch) {
   using S = TypeParam;
   const Numbers<S> given;
@@ -130,7 +130,7 @@ TYPED_TEST(CppBatch, ModifiesABatch) {
     EXPECT_EQ(pivots[j] > 0, j == 1);
     EXPECT_EQ(changed[j] == logdet[j], j == 1);
   }
-  // weights of each member as columns of a matrix, and some that a call cannot read where they are
+  // weights of each member as columns of a matrix, and views of weights that a call cannot read
   Batch by_matrix = batch;
   EXPECT_EQ(by_matrix.modify_each(k, of_each, View<const double>(weights, k, count)), pivots);
   EXPECT_EQ(by_matrix.log_determinants(), changed);
@@ -148,7 +148,7 @@ TYPED_TEST(CppBatch, ModifiesABatch) {
   EXPECT_EQ(code_of([&] { Batch(View(all, n, n * count), count + 1); }), GPUCHOLMOD_BAD_ARGUMENT);
 }
 
-/// Solutions beside those with a copy that is modified.
+/// Solutions, compared with those of a copy that is modified.
 TYPED_TEST(CppBatch, SolvesWithModifiedMembers) {
   using S = TypeParam;
   const Numbers<S> given;

@@ -1,4 +1,4 @@
-// Before and behind what the core says of itself: nothing of one has the name of something of the other.
+// Included along with the core's headers: no name of gpucholmod.hpp may be a name of the core.
 #include <gpucholmod.hpp>
 
 #include "base/held_batch.h"
@@ -23,8 +23,7 @@
 #include "cpp_numbers.h"
 #include "matrices.h"
 
-/// gpucholmod.hpp: what it gives is what the functions below it give; and what cannot be done throws and changes
-/// nothing.
+/// gpucholmod.hpp: its results are those of the C functions beneath, and a call that fails throws and changes nothing.
 namespace gpucholmod::test {
 namespace {
 
@@ -53,7 +52,7 @@ TYPED_TEST(CppInterface, HoldsAFactor) {
   F.modify(V, std::array<double, k>{-0.5, -0.5, -0.5}, 1);
   EXPECT_LT(off(F.numbers(), 0.5L * given.A, eps), 90);
 
-  // copies are factors of their own, and what is moved away is none
+  // a copy is a factor of its own, and a factor that has been moved from is empty
   Factor other = F, moved = std::move(F);
   other.update(V);
   EXPECT_LT(off(moved.numbers(), 0.5L * given.A, eps), 90);
@@ -161,7 +160,7 @@ TYPED_TEST(CppInterface, ModifiesTheCallersMemory) {
   EXPECT_LT(off(R, given.A + given.VV), 30);
 }
 
-/// Every function of a Factor, with what it cannot do: the factor and what comes along are as they were.
+/// Checks that every function of a Factor that fails leaves the factor and right-hand sides as they were.
 TYPED_TEST(CppInterface, ThrowsAndChangesNothing) {
   using S = TypeParam;
   const Numbers<S> given;
@@ -217,7 +216,7 @@ TYPED_TEST(CppInterface, ThrowsAndChangesNothing) {
   EXPECT_EQ(code_of([] { gpu_name(); }), GPUCHOLMOD_NOT_BUILT);
 }
 
-/// Rows that come and go with the right-hand sides of a regression: the same as without the header.
+/// Checks that rows come and go with the right-hand sides of a regression as by the C functions.
 TEST(CppRightHandSides, ComeAlong) {
   const Numbers<double> given;
   Random random(6);

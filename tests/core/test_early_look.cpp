@@ -3,14 +3,14 @@
 #include "block_columns/early_look.h"
 #include "grid_measure.h"
 
-/// Whether a segment ends with its first row block, asked of its first rows.
+/// The early look at a segment: its first rows tell whether the segment ends with its first row block.
 namespace gpucholmod::test {
 namespace {
 
 using namespace block_columns;
 
-/// Two row blocks, with a V whose P has one number that is not 0: in the first rows, and so that P'P has the eigenvalue
-/// `growth`.
+/// Two row blocks, with a V whose P has one number that is not 0. The number is in the first rows, and P'P has the
+/// eigenvalue `growth`.
 template <int K>
 struct TwoBlocks {
   Stored<double> R, V;
@@ -72,7 +72,7 @@ TEST(EarlyLook, LeavesNumbersThatAreNoneToTheGuard) {
   }
 }
 
-/// The links that the first turn has left out are found in the next, which has row blocks enough to need them.
+/// Checks that links that the first turn has left out are found in the next, which has row blocks enough to need them.
 TEST(EarlyLook, LinksAreFoundInTheNextTurn) {
   const index_t n = 960;
   Random random(12);

@@ -18,7 +18,7 @@ MatrixView<const S> read(const Stored<S>& M) {
   return {M.data(), M.rows(), M.cols(), M.rows()};
 }
 
-/// An upper factor with NaN, Inf and rubbish where nobody may look.
+/// Returns an upper factor with NaN, Inf and rubbish in entries that nobody may read.
 template <class S>
 Stored<S> factor_with_rubbish(index_t n, real scale = 1) {
   Random random(11);
@@ -92,7 +92,7 @@ TEST(CheckInput, ReturnsTheLargestMagnitude) {
   EXPECT_EQ(check_input(read(R), read(V), Uplo::lower), 9);
 }
 
-/// 2^-e largest needs no scaling, and is as far from 1 as that allows; its square stays in the range of T.
+/// Checks that 2^-e largest needs no scaling, is as far from 1 as that allows, and has a square in the range of T.
 template <class T>
 void check_scale_exponent() {
   using limits = std::numeric_limits<T>;
@@ -114,7 +114,8 @@ TEST(ScaleExponent, KeepsSquaresInRange) {
   check_scale_exponent<float>();
 }
 
-/// Into T and back: exact when T has S's precision; nothing of the other triangle is seen.
+/// Checks that a factor loaded into T and stored again is exact if T has S's precision, and that the other triangle is
+/// not read.
 template <class S, class T>
 void round_trip(Uplo uplo, index_t n, real scale) {
   const Stored<S> upper = factor_with_rubbish<S>(n, scale), R = uplo == Uplo::upper ? upper : transpose(upper);
@@ -141,7 +142,8 @@ TEST(LoadAndStore, AreExactInverses) {
     }
 }
 
-/// Off the diagonal; on it, they can be loaded, where scaling makes them normal, but not stored.
+/// Checks subnormal numbers. Off the diagonal they come and go exactly. On the diagonal they can be loaded, where
+/// scaling makes them normal, but not stored.
 template <class T>
 void subnormals_come_and_go() {
   const T least = std::numeric_limits<T>::min();
@@ -186,7 +188,7 @@ TEST(LoadAndStore, ADiagonalThatVanishesIsAnError) {
   EXPECT_EQ(number(*error, "value"), 1e-60);
 }
 
-/// sqrt(2) / 4 * 3 times the largest number of S.
+/// Checks a result of sqrt(2) / 4 * 3 times the largest number of S.
 template <class S>
 void overflow(Precision precision) {
   const S large = std::numeric_limits<S>::max() / 4 * 3;
@@ -200,7 +202,7 @@ void overflow(Precision precision) {
     EXPECT_EQ(number(*error, "col"), 2);
   }
 }
-/// Off the diagonal: (R_12 + V_2) / sqrt(2).
+/// Checks an overflow off the diagonal: (R_12 + V_2) / sqrt(2).
 TEST(Overflow, IsFoundWhereTheFactorIsStored) {
   Stored<double> R = Stored<double>::Identity(3, 3), V = Stored<double>::Zero(3, 1);
   V(0, 0) = 1;

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-/// Factors in files, as they are read; and read while another is written.
+/// Factors in files that are read, also while another factor is written.
 namespace gpucholmod::test {
 namespace {
 
@@ -12,7 +12,7 @@ TEST_F(File, OrderComesFromTheSize) {
     write(at("R"), counted(n));
     EXPECT_EQ(FactorFile(at("R")).order(), n);
   }
-  // Sparse, as large as the file system has them: 8 n^2 and one byte or one double to either side.
+  // Sparse files, as large as the file system allows: 8 n^2 bytes, and one byte or one double more or less.
   for (const index_t n : {46341, 100003, 300007}) {
     const auto size = std::uintmax_t(8 * n * n);
     fs::resize_file(at("R"), size);

@@ -52,7 +52,7 @@ double peak(index_t n, index_t k, const paper::Shape& shape) {
   return Footprint<T>(n, k, shape).bytes();
 }
 
-/// Device memory is O(n), where the factor itself would take 8 n^2 bytes.
+/// Checks that device memory is O(n), although the factor itself would take 8 n^2 bytes.
 TEST(Footprint, PeakGrowsLinearlyInTheOrder) {
   const paper::Shape shape;
   for (const index_t k : {1, 16, 64})

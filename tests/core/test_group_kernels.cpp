@@ -2,11 +2,11 @@
 #include "cpu/kernels.h"
 #include "reshape_call.h"
 
-/// What is done with all members of a group at once, by each set of instructions.
+/// Operations on all members of a group at once, by each set of instructions.
 namespace gpucholmod::test {
 namespace {
 
-/// A group of order n and of `room` rows in memory, each lane a factor of its own times `scale[lane]`.
+/// A group of order n in memory for `room` rows. Each lane holds a factor of its own times `scale[lane]`.
 template <class T>
 struct Group {
   static constexpr index_t lanes = cpu::group_size<T>;
@@ -37,7 +37,7 @@ class GroupKernelsOf : public testing::TestWithParam<Instructions> {
   }
 };
 
-/// Rows move in all lanes, and numbers whose squares leave the range leave other lanes as they are without these.
+/// Checks that rows move in all lanes, and that a lane whose squares leave the range does not change other lanes.
 template <class T>
 void move_rows(Instructions instructions) {
   constexpr index_t n = 13, room = 15, lanes = cpu::group_size<T>;

@@ -13,7 +13,7 @@ namespace {
 
 using Doubles = Stored<double>;
 
-/// How much memory is held, and a limit of it.
+/// Counts the bytes that are held, up to a limit.
 struct Memory {
   std::size_t held = 0, most = 0, limit = SIZE_MAX;
   cpu::Allocate allocate() {
@@ -46,7 +46,7 @@ Task task(const HeldFactor& f, index_t k, index_t removed) {
   return t;
 }
 
-/// A factor with NaN where nothing may be read.
+/// Returns a factor with NaN in entries that may not be read.
 Doubles example(index_t n) {
   Random random(3);
   Doubles R = well_conditioned(n, random).cast<double>();
@@ -67,8 +67,8 @@ TEST(HostFactor, InPlaceNoMemoryIsTaken) {
   EXPECT_LT((triangle(*f) - upper).cwiseAbs().maxCoeff(), 1e-13);
 }
 
-/// From the 17th downdate in place on, if there is memory for it, a factor alternates with a second one, to the same
-/// bits as without, whether downdates fail or succeed, and also once it has grown.
+/// Checks that from the 17th downdate in place on, if memory allows, a factor alternates with a second one. The bits
+/// are those without a second factor, whether downdates fail or succeed, and also once the factor has grown.
 TEST(HostFactor, DowndatesAlternateWithMemoryBeside) {
   for (const index_t n : {1, 9, 130, 256}) {
     Memory roomy, tight;
@@ -110,7 +110,7 @@ TEST(HostFactor, DowndatesAlternateWithMemoryBeside) {
   }
 }
 
-/// Numbers near the ends of the range go by way of a second factor, which takes the place of the first.
+/// Numbers near the ends of the range, which are modified by way of a second factor; it takes the place of the first.
 TEST(HostFactor, NumbersOfAnySize) {
   for (const double size : {1e-200, 1e-30, 1e30, 1e200}) {
     Memory memory;
@@ -126,7 +126,7 @@ TEST(HostFactor, NumbersOfAnySize) {
   }
 }
 
-/// Whatever fails, the factor is as it was, and no memory is lost.
+/// Checks that after any failure the factor is as it was, and no memory is lost.
 TEST(HostFactor, StaysAsItWasWhereACallFails) {
   Memory memory;
   const index_t n = 100;
@@ -166,7 +166,7 @@ TEST(HostFactor, StaysAsItWasWhereACallFails) {
   EXPECT_EQ(memory.held, held);
 }
 
-/// Rows and columns that come, go and move: what breaks off has begun to change the factor in place alone.
+/// Checks that an insertion or removal that breaks off has begun to change the factor only if it works in place.
 TEST(HostFactor, AReshapeThatBreaksOff) {
   struct Stop {};
   Memory memory;
@@ -205,7 +205,7 @@ TEST(HostFactor, RowsAndColumnsComeGoAndMove) { expect_reshapes(in_memory, {1, 2
 TEST(HostFactor, GrowsAndShrinks) { expect_growth(in_memory, 150, 7); }
 TEST(HostFactor, WhatCannotBeInserted) { expect_pivots(in_memory); }
 
-/// In single precision, diagonal entries whose roots are too large for it.
+/// Checks that a diagonal entry whose root is too large for single precision is not inserted.
 TEST(HostFactor, InsertsNothingTooLarge) {
   const auto f = in_memory(Doubles::Identity(3, 3), Precision::single, 4);
   Doubles X(4, 1);
@@ -259,7 +259,7 @@ TEST(HostFactor, MultipliesInDoublePrecision) {
     }
 }
 
-/// What is made of a factor that is read by columns has stand-ins where that has zeros.
+/// Checks that a factor that is read by columns is kept with stand-ins for its zeros.
 TEST(Semidefinite, IsMadeOfAFactorThatIsRead) {
   const index_t n = 3;
   Doubles R = Doubles::Zero(n, n);

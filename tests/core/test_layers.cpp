@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-/// inst/design/architecture.md: which folders of src/ know which others.
+/// The folders of src/ and the folders that they know: inst/design/architecture.md.
 namespace gpucholmod::test {
 namespace {
 
@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 const fs::path source = fs::path(__FILE__).parent_path() / "../../src";
 
-/// The folders whose files those of a folder may include, besides their own. What lies in src/ itself is glue.
+/// The folders whose files a folder may include, besides its own. Files in src/ itself belong to the glue.
 const std::map<std::string, std::set<std::string>> neighbours = {
     {"base", {}},
     {"block_columns", {"base"}},
@@ -33,21 +33,21 @@ const std::map<std::string, std::set<std::string>> neighbours = {
     {"mpi_cuda_absent", {"base", "cuda", "mpi_cuda"}},
     {"cuda_absent", {"base", "cuda", "paper", "stream"}}};
 
-/// What stands in for a folder that is left out has its interface alone.
+/// The headers outside base that the stand-in for a folder may include.
 const std::map<std::string, std::set<std::string>> interfaces = {
     {"mpi_absent", {"mpi/backend.h"}},
     {"mpi_cuda_absent", {"mpi_cuda/backend.h", "cuda/backend.h"}},
     {"cuda_absent", {"cuda/backend.h", "cuda/callers_memory.h", "cuda/device_batch.h", "cuda/device_factor.h",
                      "paper/shape.h", "stream/device.h"}}};
 
-/// The folder of a file by its path in src/; what configure writes is the base's.
+/// Returns the folder of a file by its path in src/. The header that configure writes belongs to base.
 std::string folder_of(const std::string& path) {
   if (path == "cuda_build.h") return "base";
   const std::size_t slash = path.find('/');
   return slash == std::string::npos ? "glue" : path.substr(0, slash);
 }
 
-/// What a line includes, with the quote or bracket before it; empty where it includes nothing.
+/// Returns the path that a line includes, with the quote or bracket before it, or "" if the line includes nothing.
 std::string included(const std::string& line) {
   const std::size_t hash = line.find_first_not_of(" \t");
   if (hash == std::string::npos || line[hash] != '#') return "";
@@ -71,7 +71,7 @@ TEST(Layers, FoldersKnowTheirNeighboursAlone) {
       const std::string found = included(line);
       if (found.empty()) continue;
       const std::string to = found.substr(1);
-      if (to == "../inst/include/gpucholmod.h") continue;  // which Rcpp includes of itself
+      if (to == "../inst/include/gpucholmod.h") continue;  // an #include that Rcpp writes by itself
       if (found[0] == '"') {
         EXPECT_TRUE(to == "cuda_build.h" || fs::exists(source / to)) << from << " includes " << to;
         if (folder_of(to) == folder) continue;

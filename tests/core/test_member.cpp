@@ -10,20 +10,20 @@
 #include "host_team.h"
 #include "matrices.h"
 
-/// Members of a batch, as a GPU's team of threads modifies them, by threads that run one after the other.
+/// Members of a batch, modified as by a GPU's team of threads, but by threads that run one after the other.
 namespace gpucholmod::test {
 namespace {
 
 using namespace cuda;
 
-/// What becomes of a member, in passes of K columns.
+/// The result of modifying a member, in passes of K columns.
 template <class T>
 struct Modified {
   std::vector<T> R;
   int pivot = -1;
 };
 
-/// A pass by `threads` threads.
+/// Runs a pass by `threads` threads.
 template <int K, class T, int L = SLOTS>
 void modify_by(int threads, const BatchPass<T>& pass) {
   if constexpr (L < 256) {
@@ -34,7 +34,8 @@ void modify_by(int threads, const BatchPass<T>& pass) {
   modify_member<K>(HostTeam{L}, pass, 0, room);
 }
 
-/// `added`: how many columns of V, from the first on, are added; `times`: by how many times the threads that it takes.
+/// Modifies R by V in passes of K columns. `added`: number of columns of V, from the first on, that are added; `times`:
+/// factor by which the number of threads exceeds the usual number.
 template <int K, class T>
 Modified<T> modified(const Stored<T>& R, const Stored<double>& V, int added, const std::vector<double>& by = {},
                      Factors factors = {1, 1, 1}, int times = 1) {
@@ -160,7 +161,7 @@ TEST(Member, OfNumbersNearTheEndsOfTheRange) {
   one << 1e308;
   EXPECT_EQ(modified<1>(one, Stored<double>(one), 1, {1.9}, {1e-308, 1e308, 1e308}).pivot, too_large_at(0));
   one << 1e-300;
-  // Beside what the member is scaled by.
+  // 1e-300 vanishes beside the scale of the member.
   EXPECT_EQ(modified<1>(one, two, 1, {}, {0x1p-100, 0x1p100, 0x1p100}).pivot, vanished_at(0));
   const Stored<float> small = Stored<float>::Constant(1, 1, 0x1p-149f);
   EXPECT_EQ(modified<1>(small, Stored<double>::Constant(1, 1, 0x1p-149 * 0.99), 0).pivot, vanished_at(0));
@@ -196,8 +197,8 @@ TEST(Member, WithAHugeColumnThatIsTakenAway) {
     }
 }
 
-/// B (n x m) solved for as the second of two members, H^2 columns at a time, by so many warps. The rows of R are as
-/// long as a triangle of order `capacity` has them, with NaN beyond n.
+/// Returns the solution for B (n x m) of the second of two members, H^2 columns at a time, by `warps` warps. The rows
+/// of R are as long as those of a triangle of order `capacity`, with NaN beyond n.
 template <int H, class T>
 Stored<double> solved(const Stored<T>& R, const Stored<double>& B, TriangularSolve which, int warps, index_t capacity) {
   const index_t n = R.cols(), m = B.cols();
@@ -239,7 +240,7 @@ TEST(Member, SolvesForItsRightHandSides) {
   expect_solved<float>(70, 5);
 }
 
-/// A number that cannot be held in one column, or behind one, does not change others.
+/// Checks that an overflow in one column changes neither the rows before it nor other columns.
 TEST(Member, SolvesBesideWhatOverflows) {
   Random random(8);
   const index_t n = 70;

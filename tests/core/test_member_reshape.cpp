@@ -10,7 +10,7 @@ namespace {
 
 using namespace cuda;
 
-/// Two members in triangles of order n: the first of that order, the second of a smaller one.
+/// Two members in triangles of order n: the first of order n, the second of a smaller order.
 template <class T>
 struct TwoMembers {
   index_t n, own[2];
@@ -29,7 +29,7 @@ struct TwoMembers {
   }
 };
 
-/// ||R'R - A||_1 / (eps n ||A||_1) of a member of a packed triangle, which is the identity beyond.
+/// Returns ||R'R - A||_1 / (eps n ||A||_1) of a member in a packed triangle, which is the identity beyond the member.
 template <class T>
 double units(const T* words, index_t n, const Matrix& A) {
   const index_t own = A.rows();
@@ -41,7 +41,7 @@ double units(const T* words, index_t n, const Matrix& A) {
   return own == 0 ? 0 : double(norm_1(gram(top) - A) / (real(std::numeric_limits<T>::epsilon()) * own * norm_1(A)));
 }
 
-/// The first `own` rows and columns of a packed triangle.
+/// Returns the first `own` rows and columns of a packed triangle.
 template <class T>
 Matrix top_of(const T* words, index_t n, index_t own) {
   return unpacked(words, n).topLeftCorner(own, own).template cast<real>();

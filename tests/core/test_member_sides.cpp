@@ -4,7 +4,7 @@
 #include "families.h"
 #include "host_team.h"
 
-/// Right-hand sides of a member of a batch, as a GPU's team of threads takes them along.
+/// Right-hand sides of a member of a batch, modified as by a GPU's team of threads.
 namespace gpucholmod::test {
 namespace {
 
@@ -21,7 +21,7 @@ void modify_by(int threads, const BatchPass<double>& pass, index_t member) {
   modify_member<K>(HostTeam{L}, pass, member, room);
 }
 
-/// Passes over a member of `of`; R comes from `from`.
+/// Runs the passes over member number `member` of `of`. R is read from `from`.
 void run(const BatchWide<double>& of, double* from, double* out, const double* V, index_t m, double* rest, int added,
          int* pivots, index_t member) {
   for (int first = 0; first == 0 || first < of.k; first += K) {
@@ -62,8 +62,8 @@ struct Two {
   }
 };
 
-/// The second of two members: R as without right-hand sides, to the bit, and z and what is left of Y such that
-/// R~'z~ = R'z + V diag(+-1) Y and the sums of squares agree.
+/// Checks the second of two members. R has the bits that it has without right-hand sides. For z and the rest of Y,
+/// R~'z~ = R'z + V diag(+-1) Y, and the sums of squares agree.
 void expect_right(index_t n, index_t k, index_t m, int added, int shift) {
   const Two given(n, k, m);
   const index_t all = n + m;

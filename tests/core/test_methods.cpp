@@ -124,8 +124,8 @@ TEST(Range, ASmallEntryKeepsItsOwnScale) {
         }
 }
 
-/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive
-/// up to order `pivot`, and the next is not.
+/// Checks V for which P = R^-T V has small rows but for row `pivot`. Leading minors of A - VV' = R'(I - PP')R are
+/// positive up to order `pivot`, and the next minor is not.
 TEST(Pivot, IsTheFirstLeadingMinorThatIsNotPositive) {
   Random random(9);
   const index_t n = 131;
@@ -142,8 +142,8 @@ TEST(Pivot, IsTheFirstLeadingMinorThatIsNotPositive) {
     }
 }
 
-/// V = R'P with P'P = (1 - gap) I: positive definite exactly when gap > 0. With the mass of P in its last k rows, the
-/// first minor that fails is that of order n - k + 1, clearly.
+/// Checks V = R'P with P'P = (1 - gap) I: A - VV' is positive definite exactly if gap > 0. As the last k rows of P are
+/// large, the first minor that fails is clearly that of order n - k + 1.
 TEST(Pivot, TellsJustUnderOneFromJustOver) {
   Random random(10);
   for (const index_t n : {16, 33, 64, 131, 200})

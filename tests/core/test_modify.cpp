@@ -19,7 +19,7 @@ Problem<S> as(const Problem<double>& p) {
   return {p.sign, p.R.cast<S>(), p.V.cast<S>()};
 }
 
-/// The same problem, R lower, and NaN in the triangle that is not its own.
+/// Returns the same problem with R stored by `uplo`, and NaN in the triangle that is not its own.
 template <class S>
 Problem<S> with_uplo(Problem<S> p, Uplo uplo) {
   for (index_t j = 0; j < p.R.cols(); ++j) p.R.col(j).tail(p.R.cols() - j - 1).setConstant(std::nan(""));
@@ -106,7 +106,7 @@ TEST(Modify, RotationsAgreeBitForBit) {
         }
 }
 
-/// How the numbers are stored makes no difference to what is computed from them.
+/// Checks that the type in which numbers are stored does not change what is computed from them.
 TEST(Modify, StorageOnlyRoundsTheResult) {
   for (const Sign sign : signs)
     for (const Precision precision : precisions)
@@ -220,7 +220,7 @@ TEST(Modify, RefusesInputItCannotUse) {
     return error ? name(error->code()) : "none";
   };
   for (const Way& way : ways) {
-    const bool first = way.method != Method::blocked;  // that finds out on the way
+    const bool first = way.method != Method::blocked;  // the blocked method finds the entry on the way
     EXPECT_STREQ(code(not_finite, way, true), "not_finite");
     EXPECT_STREQ(code(bad_diagonal, way, first), "bad_diagonal");
     EXPECT_STREQ(code(both, way, first), "not_finite");

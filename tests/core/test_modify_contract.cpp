@@ -40,7 +40,7 @@ StorageKind matrix(const char* name, Where where, Uplo uplo = Uplo::upper, Metho
   StorageKind kind{name, [=] { return std::make_unique<MatrixStorage>(where, uplo, how, always_doubles); }, in_place};
   kind.lower = uplo == Uplo::lower;
   kind.loses_what_overflows = in_place;
-  if (always_doubles) {  // those that are computed with in double precision are nothing special
+  if (always_doubles) {  // doubles that are computed with in double precision need no tests of their own
     kind.computes = {Precision::single};
     kind.always_doubles = true;
     kind.has_range_of_scalar = false;
@@ -80,7 +80,7 @@ StorageKind c_interface(const char* name, bool by_handle, int form = GPUCHOLMOD_
   return kind;
 }
 
-/// Every storage that needs no GPU.
+/// Returns every storage that needs no GPU.
 std::vector<StorageKind> storages() {
   const StorageKind member = batch("BatchMember", false);
   StorageKind in_place = held("HeldInPlace", true), borrows = held("Borrowed", false, borrowed),

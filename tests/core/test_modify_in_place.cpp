@@ -27,7 +27,7 @@ InPlace<S> in_place(const Problem<S>& p, Request request) {
   return result;
 }
 
-/// V so small beside R that the sum of its squares tells nothing.
+/// Checks V that is so small beside R that the sum of its squares tells nothing.
 TEST(ModifyInPlace, TakesColumnsOfAnyScale) {
   for (const Sign sign : signs)
     for (const double scale : {1e-100, 1e-138, 1e-160, 1e-300}) {

@@ -14,14 +14,14 @@
 #include "padded.h"
 #include "tests.h"
 
-/// Every allocation of every call fails once: the call fails then, and has changed nothing.
+/// Failures of every allocation of every call, one at a time: the call fails, and has changed nothing.
 namespace gpucholmod::test {
 namespace {
 
-thread_local long allocations_left = -1;  ///< that succeed before one fails; negative: all succeed
+thread_local long allocations_left = -1;  ///< allocations that succeed before one fails; all if negative
 thread_local bool fails_for_good = false, has_failed = false;
 
-/// While it lives, allocation number `which` of this thread fails, from 0; if `for_good`, all behind it as well.
+/// Makes allocation number `which` of this thread fail, from 0; if `for_good`, all behind it as well.
 struct FailingMemory {
   FailingMemory(long which, bool for_good) {
     allocations_left = which;
@@ -31,7 +31,7 @@ struct FailingMemory {
   ~FailingMemory() { allocations_left = -1; }
 };
 
-/// Bytes: for more the address sanitizer's malloc() ends the program.
+/// The most bytes of an allocation: for more the address sanitizer's malloc() ends the program.
 constexpr std::size_t most = std::size_t(1) << 40;
 
 void* allocate(std::size_t bytes) {
@@ -64,7 +64,7 @@ bool same(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 /// Calls f(which, for_good) with each allocation failing in turn, alone or with all behind it, until none is left. f
-/// returns whether one has failed. Returns how many calls that were.
+/// returns whether an allocation has failed. Returns the number of calls in which one has.
 template <class F>
 long with_each_allocation_failing(F&& f) {
   long failed = 0;
@@ -73,16 +73,16 @@ long with_each_allocation_failing(F&& f) {
   return failed;
 }
 
-/// The numbers of all calls.
+/// The numbers that all calls use.
 template <class S>
 struct Numbers {
   static constexpr index_t k = 3, m = 2;
   index_t n;
   Stored<S> R;             ///< upper, n x n
-  std::vector<S> memory;   ///< the same, with room for k rows and columns more
-  Stored<double> V, X, Y;  ///< X: k rows and columns that come at number 1
+  std::vector<S> memory;   ///< R, with room for k more rows and columns
+  Stored<double> V, X, Y;  ///< X: k rows and columns that are inserted at 1
   std::vector<S> V_in_S, X_in_S;
-  Stored<double> z;  ///< m right-hand sides, with room for k rows more
+  Stored<double> z;  ///< m right-hand sides, with room for k more rows
   std::vector<double> rss{4, 5};
 
   Numbers(index_t n, double size) : n(n), memory(size_t((n + k) * (n + k)), S(1)), z(n + k, m) {
@@ -100,7 +100,7 @@ struct Numbers {
   }
 };
 
-/// What a call of the C interface is given, and may change.
+/// The arguments of a call of the C interface, which the call may change.
 template <class S>
 struct Given : Numbers<S> {
   using Numbers<S>::k, Numbers<S>::m, Numbers<S>::n, Numbers<S>::R, Numbers<S>::memory, Numbers<S>::z, Numbers<S>::Y,
@@ -121,7 +121,7 @@ struct Given : Numbers<S> {
     return right_sides(z.data(), rows, columns, n + k, Y.data(), k, k, rss.data());
   }
 
-  /// All that may change, one number behind the other.
+  /// Returns all numbers that a call may change, in one vector.
   std::vector<double> numbers() const {
     const index_t order = gpucholmod_factor_order(held);
     std::vector<double> all(size_t(order * order));
@@ -195,7 +195,7 @@ class OutOfMemory : public testing::Test {};
 using Scalars = testing::Types<double, float>;
 TYPED_TEST_SUITE(OutOfMemory, Scalars);
 
-/// Fails each allocation of a call that is expected to succeed. Returns how many times.
+/// Fails each allocation of a call that is expected to succeed. Returns the number of failures.
 template <class S>
 long fail_each(const Numbers<S>& numbers, index_t capacity, const CallOf<S>& call) {
   Given<S> good(numbers, capacity);
@@ -219,7 +219,7 @@ long fail_each(const Numbers<S>& numbers, index_t capacity, const CallOf<S>& cal
   });
 }
 
-/// With numbers that are scaled, a factor beyond its capacity and one that has room, memory of a stack's size and more.
+/// Numbers that are scaled, factors with and without room, and memory of a stack's size and more.
 TYPED_TEST(OutOfMemory, ChangesNothing) {
   using G = Given<TypeParam>;
   long failed = 0;
@@ -245,7 +245,7 @@ TYPED_TEST(OutOfMemory, LeavesZerosAsTheyAre) {
   EXPECT_GT(fail_each<TypeParam>(numbers, 20, calls<TypeParam>()[0].second), 5);
 }
 
-/// Functions that change nothing, and those that make a factor.
+/// Functions that change nothing, and functions that make a factor.
 TYPED_TEST(OutOfMemory, IsTold) {
   using G = Given<TypeParam>;
   G given(Numbers<TypeParam>(60, 1), 60);
@@ -283,7 +283,7 @@ TYPED_TEST(OutOfMemory, IsTold) {
   }
 }
 
-/// Below the C interface, and what that has no function for: rows and columns that move. `begun` stays false.
+/// A factor in ordinary memory, below the C interface; rows and columns that move, too. `begun` stays false.
 TYPED_TEST(OutOfMemory, AHostFactorHasNotBegun) {
   using G = Given<TypeParam>;
   const index_t n = 60, k = G::k;

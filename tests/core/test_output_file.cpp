@@ -6,7 +6,7 @@
 #include <csignal>
 #include <memory>
 
-/// Files that appear when they are complete, and what may keep them from it.
+/// Files that appear when they are complete, and errors that keep them from appearing.
 namespace gpucholmod::test {
 namespace {
 
@@ -16,7 +16,7 @@ mode_t mode(const std::string& path) {
   return s.st_mode & 0777;
 }
 
-/// Writes beyond `bytes` of a file are errors while this lives.
+/// A limit of the size of files: while it lives, writes beyond `bytes` of a file are errors.
 class SizeLimit {
  public:
   explicit SizeLimit(rlim_t bytes) {
@@ -71,7 +71,7 @@ TEST_F(File, WhatKilledProcessesLeftIsDeletedAndNothingElse) {
   const std::size_t kept = others.size() + 2;
   OutputFile one(at("out"), 1, true);
   EXPECT_EQ(names().size(), kept + 1);
-  OutputFile two(at("out"), 1, true);  // whose owner lives
+  OutputFile two(at("out"), 1, true);  // a second file, while the owner of the first lives
   EXPECT_EQ(names().size(), kept + 2);
   const double x = 5;
   one.put(0, 0, 1, &x);
@@ -211,7 +211,7 @@ TEST_F(File, AProgramStartedMeanwhileDoesNotHaveTheFiles) {
     ++ours;
     EXPECT_TRUE(fcntl(fd, F_GETFD) & FD_CLOEXEC);
   }
-  EXPECT_EQ(ours, 3);  // the output twice: its lock
+  EXPECT_EQ(ours, 3);  // the input, and the output twice: once as its lock
 }
 
 TEST_F(File, NoDescriptorIsLeftOpen) {

@@ -34,7 +34,7 @@ Problem<double> random_problem(Sign sign, index_t n, index_t k, unsigned seed = 
   return sign == Sign::update ? problem(sign, R, V) : undo(R, V);
 }
 
-/// drive() on a problem, whose R becomes the result.
+/// Runs drive() on a problem, whose R becomes the result.
 template <class Executor>
 index_t drive(Problem<double>& p, const paper::Shape& shape, Executor& executor, const Poll& poll) {
   const index_t n = p.R.cols(), k = p.V.cols();
@@ -79,7 +79,7 @@ TEST(Panel, CountsItsPanels) {
   EXPECT_EQ(outcome.panels, 4 + 3 + 3 + 2 + 2 + 1);
 }
 
-/// A team whose threads take their turns in another order in every phase: a race between two barriers shows.
+/// A team whose threads run in another order in every phase, so that a race between two barriers shows.
 template <class T>
 class ShuffledThreads {
  public:
@@ -141,7 +141,7 @@ TEST(Panel, CompilesEnoughElements) {
     paper::with_elements(elements, [&](auto compiled) { EXPECT_EQ(compiled(), elements); });
 }
 
-/// Without a special request to the driver a block has 48 KiB of shared memory.
+/// Checks that a thread block needs no more than 48 KiB of shared memory, which need no special request to the driver.
 TEST(Panel, FitsInSharedMemory) {
   EXPECT_LE(paper::shared_bytes<double>(paper::max_threads_per_block, paper::max_elements_per_thread), 48 * 1024);
 }

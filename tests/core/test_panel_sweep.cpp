@@ -1,7 +1,7 @@
 #include "panels_here.h"
 
-/// A factor whose panels lie on the GPUs of several processes, which are threads here, and ordinary memory:
-/// inst/design/processes.md.
+/// A factor whose panels are on the GPUs of several processes. Here, processes are threads, and the panels are in
+/// ordinary memory: inst/design/processes.md.
 namespace gpucholmod::test {
 namespace {
 
@@ -11,7 +11,7 @@ struct Result {
   Doubles made, in_place, out, rest;
 };
 
-/// What becomes of p, new and in place, with right-hand sides; in process 0.
+/// Modifies p into a new factor and in place, with right-hand sides. Returns the results in process 0.
 Result modified(const Example& p, const Task& t, int size, double delay, const mpi::MakePanels& make) {
   const index_t n = p.R.cols(), k = p.V.cols();
   Threads all(size, delay);
@@ -74,14 +74,14 @@ TEST(PanelSweep, AsInOneProcess) {
   expect_right(300, 0, 0, Precision::double_, 2);
 }
 
-/// Messages lie in the memory that panels have for them, where they are made and where they come; and are gone when all
-/// is done.
+/// Checks that messages are stored in the panels' own memory for messages, where they are made and where they arrive,
+/// and that this memory is free in the end.
 TEST(PanelSweep, MessagesInMemoryOfTheirOwn) {
   const index_t n = 700, k = 20, panel = 128 * k * 2 * sizeof(double);
   const std::size_t before = counted_memory.taken;
   const Example p(n, k);
   modified(p, task(n, k, 0, Precision::double_), 2, 1e-4, panels_here());
-  EXPECT_GT(counted_memory.taken - before, 2 * 2 * 4 * panel);  // of two modifications, at both ends
+  EXPECT_GT(counted_memory.taken - before, 2 * 2 * 4 * panel);  // two modifications, at both ends
   EXPECT_EQ(counted_memory.in_use, 0);
 }
 
@@ -95,7 +95,7 @@ TEST(PanelSweep, NumbersOfAnySize) {
   for (const double size : {1e-200, 1e200, 1e-150, 1e150}) expect_right(300, 6, 2, Precision::double_, 0.5, {}, size);
 }
 
-/// Passes are as wide as the narrowest wants, by steps where one can do no more.
+/// Passes are as wide as the narrowest of all processes, and stepwise if one process can do no more.
 TEST(PanelSweep, OneWayForAll) {
   const Example p(300, 20);
   const Task t = task(300, 20, 0, Precision::double_);
@@ -104,8 +104,8 @@ TEST(PanelSweep, OneWayForAll) {
   EXPECT_TRUE(same_bits(narrow.made, same.made));
 }
 
-/// The same pivot in all of them, as in one process, and nothing is changed: in one pass and in several, the first of
-/// which fails behind it.
+/// Checks that a failing downdate has the same pivot in all processes as in one, and changes nothing; in one pass, and
+/// in several passes, the first of which fails in a later row.
 TEST(PanelSweep, ADowndateThatFails) {
   const index_t n = 500;
   for (const index_t at : {0, 70, 300, 499})
@@ -132,7 +132,8 @@ TEST(PanelSweep, ADowndateThatFails) {
       }
 }
 
-/// All that does not modify, and rows and columns that come, go and move, as of a factor in ordinary memory.
+/// Operations that do not modify, and rows and columns that come, go and move, compared with a factor in ordinary
+/// memory.
 TEST(PanelSweep, AsAnyFactor) {
   const index_t n = 400;
   const Example p(n, 3);
@@ -182,7 +183,7 @@ TEST(PanelSweep, AsAnyFactor) {
     }
 }
 
-/// GPUs of two kinds are refused, in all.
+/// Checks that GPUs of two kinds are refused in all processes.
 TEST(PanelSweep, OneKind) {
   Threads all(2);
   const Example p(130, 1);

@@ -6,53 +6,53 @@
 
 #include "block_columns/segment.h"
 
-/// What a modification on several GPUs takes, from what was measured on one and on two; the table is in
+/// The predicted time of a modification on several GPUs, from measurements on one and on two; the table is in
 /// log/figures-of-the-notes.md.
 namespace gpucholmod::test {
 namespace {
 
 using namespace block_columns;
 
-/// Microseconds, for V of 8, 16 or 32 columns (log/figures-of-the-notes.md, "Where the time goes";
-/// what belongs to more than one GPU has been measured for 16 columns alone, and is guessed for the others).
+/// Holds times in microseconds for V of 8, 16 or 32 columns (log/figures-of-the-notes.md, "Where the time goes"). Times
+/// between GPUs have been measured for 16 columns alone, and are guessed for 8 and 32.
 struct Width {
   int columns;
-  double finish;    ///< from P of a row block to its message, and to the first that updates
-  double tile;      ///< a row block of a warp that has one tile in it
-  double products;  ///< of that, its products alone
-  double advance;   ///< a row block of a warp that advances, all P being there
-  double P_across;  ///< from P of a row block to those that advance on another rank
-  double V_across;  ///< from V that is handed over there to the chain, which uses it
+  double finish;    ///< time from P of a row block until its message is complete and known to the first updating warp
+  double tile;      ///< time of a row block for a warp that updates one tile of it
+  double products;  ///< part of `tile` that its products alone take
+  double advance;   ///< time of a row block for a warp that advances, with all P present
+  double P_across;  ///< time from P of a row block until warps that advance on another rank know P
+  double V_across;  ///< time from V that is handed over on another rank until the chain uses V
 };
 constexpr Width widths[] = {
     {8, 10, 1.4, 0.5, 1.0, 8.9, 5.9}, {16, 10.5, 1.9, 0.8, 1.25, 9.8, 6.4}, {32, 17, 2.8, 1.3, 2.2, 12, 8}};
 
 struct Card {
-  /// Blocks of threads that update, for each width, and those on each of several ranks.
+  /// Numbers of thread blocks that update, for each width: on one rank, and on each of several ranks.
   int workers[3], on_several[3];
   double rates[3];                ///< bytes a microsecond that the trailing update reads and writes, from n = 32,768
 };
 constexpr Card h100{{100, 96, 88}, {96, 88, 80}, {2.5e6, 2.5e6, 2.05e6}},
     h200{{112, 112, 104}, {112, 104, 96}, {3.1e6, 3.1e6, 2.5e6}};
 
-constexpr double start = 22;       ///< launch, inverses, the first P
-constexpr double bringing = 28e3;  ///< bytes a microsecond of V, from the host's memory
-constexpr double link = 0.9;       ///< of the chain, from one P to the next
-constexpr double P_there = 3, V_there = 2.5;  ///< as P_across and V_across, on the first rank
-constexpr double message_across = 4.5;        ///< a message, once complete, to another rank
-constexpr double across = 0.3;     ///< bytes a picosecond that the chain reads from other ranks
+constexpr double start = 22;       ///< time of the launch, the inverses and the first P
+constexpr double bringing = 28e3;  ///< rate of V from the host's memory, bytes a microsecond
+constexpr double link = 0.9;       ///< time of the chain from one P to the next
+constexpr double P_there = 3, V_there = 2.5;  ///< times as P_across and V_across, on the first rank
+constexpr double message_across = 4.5;        ///< time of a complete message to another rank
+constexpr double across = 0.3;     ///< rate at which the chain reads from other ranks, bytes a picosecond
 constexpr int window = 16, window_on_several = 24;
-constexpr int quarters = 4;        ///< of a multiprocessor, with a tensor core each
+constexpr int quarters = 4;        ///< quarters of a multiprocessor, each with a tensor core
 
-/// Of one pass of an update of a factor of doubles of order n, on so many ranks, in microseconds; what goes to another
-/// rank takes `slower` times as long as it should. Every rank is done with a row block before it begins with the
-/// next.
+/// Returns the predicted microseconds of one pass of an update of a factor of doubles of order n, on `ranks` ranks.
+/// Data for another rank take `slower` times as long as they should. Every rank completes a row block before it begins
+/// the next.
 double predicted(index_t n, int width, const Card& card, int ranks, double slower = 1) {
   const Width& m = widths[width];
   const int strips = int((n + STRIP - 1) / STRIP), blocks = strips * BLOCKS;
   const double tile_bytes = NB * NB * sizeof(double), elsewhere = slower * double(ranks - 1) / ranks;
   const int ahead = ranks > 1 ? window_on_several : window;
-  // Of a row block: the chain's last REACH tiles of a column, for every CHAIN_COLUMNS columns of V.
+  // Time of a row block in the chain: the last REACH tiles of a column are read for every CHAIN_COLUMNS columns of V.
   const double step = std::max(link, m.columns / CHAIN_COLUMNS * REACH * tile_bytes * elsewhere / (1e6 * across));
   std::vector<double> P(blocks), done_by(ranks, 0.0);
   std::vector<std::vector<double>> done(blocks, done_by);
@@ -64,10 +64,10 @@ double predicted(index_t n, int width, const Card& card, int ranks, double slowe
     if (const int before = b - 1 - ahead; before >= 0)
       P[b] = std::max(P[b], done[before][of] + (ahead - REACH) * m.advance + handed);
     for (int rank = 0; rank < ranks; ++rank) {
-      int own = 0;  // block columns from the diagonal on
+      int own = 0;  // block columns of this rank, from the diagonal on
       for (int strip = rank; strip < strips; strip += ranks)
         own += std::min(std::max((strip + 1) * BLOCKS - b, 0), BLOCKS);
-      const double groups = double(own) * GROUPS / (ranks > 1 ? card.on_several : card.workers)[width];  // of a worker
+      const double groups = double(own) * GROUPS / (ranks > 1 ? card.on_several : card.workers)[width];  // per worker
       const double bytes = double(own) * 2 * tile_bytes;
       const double takes = std::max(
           {std::ceil(groups / UPDATE_WARPS) * m.tile, groups / quarters * m.products, bytes / card.rates[width]});
@@ -78,7 +78,7 @@ double predicted(index_t n, int width, const Card& card, int ranks, double slowe
   return *std::max_element(done_by.begin(), done_by.end());
 }
 
-/// ms measured, of a pass.
+/// A measured pass, with its time in ms.
 struct Row {
   index_t n;
   int width, ranks;
@@ -115,7 +115,7 @@ TEST(PredictedRanks, TakeWhatWasMeasured) {
         << row.n << ", " << widths[row.width].columns << ", " << row.ranks;
 }
 
-/// ms, by 1, 2, 4 and 8 H200.
+/// A row of the note's table: ms on 1, 2, 4 and 8 H200.
 struct OfNote {
   index_t n;
   int width;
@@ -132,7 +132,7 @@ TEST(PredictedRanks, AreThoseOfTheNote) {
       EXPECT_NEAR(predicted(row.n, row.width, h200, 1 << i) / 1e3, row.ms[i], 0.006) << row.n << ", " << (1 << i);
 }
 
-/// How much would it matter if the way between them were longer?
+/// Checks that twice the time between ranks costs a pass less than 15 %.
 TEST(PredictedRanks, DependLittleOnTheWayBetweenThemIfLong) {
   for (const int ranks : {2, 4})
     EXPECT_LT(predicted(131072, 0, h200, ranks, 2) / predicted(131072, 0, h200, ranks), 1.15) << ranks;

@@ -5,7 +5,7 @@
 #include "mpi/factor.h"
 #include "process_threads.h"
 
-/// A factor over several processes that comes from a file, of which each reads its own columns.
+/// A factor over several processes that is read from a file. Each process reads its own columns.
 namespace gpucholmod::test {
 namespace {
 
@@ -33,7 +33,7 @@ TEST_F(File, IsReadByProcesses) {
        }))
     EXPECT_FALSE(error);
   EXPECT_TRUE(same_bits(got, R));
-  R.row(50) *= -1;  // which is turned
+  R.row(50) *= -1;  // a row that reading turns
   write();
   R.row(50) *= -1;
   for (const auto& error : read(n, [&](mpi::Team& team, const HeldFactor& f) {
@@ -43,7 +43,7 @@ TEST_F(File, IsReadByProcesses) {
   EXPECT_TRUE(same_bits(got, R));
   const auto unused = [](mpi::Team&, const HeldFactor&) {};
   for (const auto& error : read(n + 1, unused)) EXPECT_TRUE(error && text(*error, "reason") == "changed");
-  R(100, 100) = 1e-310;  // which process 1 finds
+  R(100, 100) = 1e-310;  // an entry that process 1 finds
   write();
   for (const auto& error : read(n, unused)) {
     ASSERT_TRUE(error);

@@ -7,14 +7,14 @@
 #include "process_model.h"
 #include "process_threads.h"
 
-/// What processes send, and what they are expected to take: inst/design/processes.md.
+/// The messages that processes send, and the predicted time of a modification: inst/design/processes.md.
 namespace gpucholmod::test {
 namespace {
 
-constexpr double header = 32;  ///< bytes
+constexpr double header = 32;  ///< size of a message's header, in bytes
 
-/// Messages of a sweep, and their bytes, exactly: a transform for each row block, to each process that has columns
-/// behind it.
+/// The exact number of messages of a sweep, and their bytes: a transform for each row block, to each process that has
+/// columns behind that row block.
 struct Traffic {
   index_t messages = 0;
   double bytes = 0;
@@ -32,7 +32,7 @@ Traffic traffic(index_t n, index_t k, int size, Instructions instructions) {
   return all;
 }
 
-/// The formulas of the note.
+/// Returns the number of messages by the formula of the note; bytes_of() returns their bytes.
 double messages_of(index_t n, int size) { return (size - 1) * (double(n) / 64 - 0.5 * size); }
 double bytes_of(index_t n, index_t k, int size, index_t rows) {
   return 8.0 * double(n) * (double(k) + double(rows) + 1) * (size - 1);
@@ -50,7 +50,7 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
         Traffic before;
         const auto errors = in_processes(net, size, 60, [&](mpi::Team& team) {
           const auto f = mpi::deal_out(team, R.data(), n, Uplo::upper, Precision::double_, cpu::ordinary_memory);
-          team.together(mpi::Operation::agree, 0, [&] {  // all have done before what is counted begins
+          team.together(mpi::Operation::agree, 0, [&] {  // all processes are done before counting begins
             if (team.rank() == 0) before = {net.messages, net.bytes};
             team.exchange("", 1);
             return -1;
@@ -65,8 +65,8 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
         });
         for (const auto& error : errors) EXPECT_FALSE(error);
         const Traffic exact = traffic(n, k, size, instructions);
-        // Beside the sweep's: ends of operations, three to each other process at the most, an exchange, notices of
-        // life.
+        // Besides the messages of the sweep: ends of operations, at most three to each other process, an exchange, and
+        // signs of life.
         EXPECT_NEAR(double(net.messages - before.messages), double(exact.messages), 4.0 * size * (size - 1));
         EXPECT_NEAR(net.bytes - before.bytes, exact.bytes, 4.0 * 80 * size * (size - 1));
       }
@@ -75,7 +75,7 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
         for (const int size : {2, 4, 16}) {
           const Traffic exact = traffic(n, k, size, instructions);
           const index_t rows = cpu::kernels<double>(instructions, k, Sign::update, Uplo::upper).rows;
-          const bool long_enough = n / 64 > 8 * size;  // otherwise many of the last blocks have few behind them
+          const bool long_enough = n / 64 > 8 * size;  // otherwise few processes are behind many of the last blocks
           EXPECT_TRUE(!long_enough || std::abs(double(exact.messages) / messages_of(n, size) - 1) < 0.1)
               << n << " " << size;
           EXPECT_TRUE(!long_enough || std::abs(exact.bytes / bytes_of(n, k, size, rows) - 1) < 0.1)
@@ -84,8 +84,8 @@ TEST(ProcessModel, TrafficIsThatOfTheFormulas) {
   }
 }
 
-/// What the schedule has to do: nobody can be quicker than his share of the work, nor than the chain of block steps;
-/// nor much slower.
+/// Checks the schedule: a pass is no quicker than a process's share of the work, and no quicker than the chain of block
+/// steps, and not much slower.
 TEST(ProcessModel, NobodyWaitsButForTheChain) {
   const Pieces pieces{20e-6, 40e-6, 16e3};
   for (const index_t n : {4096, 32768})
@@ -99,13 +99,13 @@ TEST(ProcessModel, NobodyWaitsButForTheChain) {
         EXPECT_LE(found, 1.05 * (chain + share)) << n << " " << size;
       }
     }
-  // The note's: long factors gain from many, short ones from few.
+  // The note's result: long factors gain from many processes, short factors from few.
   const Network ethernet{20e-6, 1.25e9};
   EXPECT_GT(predicted(32768, 1, pieces, ethernet) / predicted(32768, 8, pieces, ethernet), 7);
   EXPECT_GT(predicted(4096, 1, pieces, ethernet) / predicted(4096, 4, pieces, ethernet), 3);
 }
 
-/// One H100: what the note's table of pieces says.
+/// The pieces of a modification on one H100, from the note's table.
 constexpr PanelPieces h100{
     0.1e-3, 10e-9,   60e-6,    75e-9,
     8e-6,   2.55e12, 1 / 29e9, 8.0 * block_columns::BlockTransform<16>::words / block_columns::NB};
@@ -133,8 +133,8 @@ TEST(ProcessModel, OnGpusNobodyWaitsButForTheChain) {
         const double way = size == 1 ? 0 : sent + h100.launch + 16 * w * w / h100.bytes_a_second;
         const double chain = panels * panel + (panels - 1) * way;
         EXPECT_GE(found, std::max(0.999 * chain, follow)) << n << " " << size;
-        // What a message takes to go out to all others, one after the other, and the ends, where some have nothing
-        // left.
+        // Time for sending a message to all other processes, one after the other, and for the ends, where some
+        // processes have nothing left to do.
         const double ends = panels * (size - 1) * bytes / network.bytes_a_second + 4 * panels * h100.launch + 4e-3;
         EXPECT_LE(found, 1.05 * (chain + follow) + h100.begin + h100.row * double(n) + ends) << n << " " << size;
       }

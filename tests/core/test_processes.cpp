@@ -42,7 +42,7 @@ TEST(Processes, SameBitsAsOne) {
   expect_same_bits(400, 9, 4, Precision::double_, 2, 3, 1e-4, 0.75);
 }
 
-/// Numbers near the ends of the range go by way of a second factor.
+/// Numbers near the ends of the range, which are modified by way of a second factor.
 TEST(Processes, NumbersOfAnySize) {
   for (const double size : {1e-200, 1e200, 1e-150, 1e150}) {
     const Example p(150, 6, size);
@@ -72,7 +72,7 @@ TEST(Processes, NumbersOfAnySize) {
   }
 }
 
-/// The same pivot in all of them, as in one, and nothing is changed.
+/// Checks that a failing downdate has the same pivot in all processes as in one, and changes nothing.
 TEST(Processes, ADowndateThatFails) {
   const index_t n = 400;
   for (const index_t at : {0, 70, 399})

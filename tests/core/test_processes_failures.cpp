@@ -3,11 +3,12 @@
 
 #include "process_example.h"
 
-/// What several processes find where one of them fails, leaves or is missing: inst/design/processes.md.
+/// Errors that several processes find if one of them fails, leaves or is missing: inst/design/processes.md.
 namespace gpucholmod::test {
 namespace {
 
-/// Errors that one process alone finds are those of all; the next operation is as if there had been none.
+/// Checks that an error that one process alone finds is the error of all, and that the next operation works as without
+/// it.
 TEST(ProcessesFailures, TheSameErrorInAll) {
   const index_t n = 200;
   Example p(n, 5);
@@ -48,7 +49,8 @@ TEST(ProcessesFailures, TheSameErrorInAll) {
   EXPECT_EQ(count, 3);
 }
 
-/// One that is interrupted gets what interrupted it, the others are told, and what was begun in place is known to be.
+/// Checks that an interrupted process gets the exception that interrupted it, that the other processes get an error,
+/// and that `begun` is true in place.
 TEST(ProcessesFailures, OneIsInterrupted) {
   struct Stop {};
   const index_t n = 500;
@@ -79,7 +81,7 @@ TEST(ProcessesFailures, OneIsInterrupted) {
   }
 }
 
-/// Once all have taken their leave, each finds out by itself, without waiting for anybody.
+/// Checks that, once all processes have left, each finds that out by itself, without waiting for another process.
 TEST(ProcessesFailures, AllHaveLeft) {
   const Example p(100, 3);
   Threads all(3);
@@ -97,7 +99,8 @@ TEST(ProcessesFailures, AllHaveLeft) {
   }
 }
 
-/// One that dies, ends, does not come, or comes to something else: the others say so, in time.
+/// Checks that a process that dies, ends, does not come, or begins another operation is reported by the others, in
+/// time.
 TEST(ProcessesFailures, OneIsMissing) {
   const index_t n = 300;
   const Example p(n, 5);
@@ -140,8 +143,8 @@ TEST(ProcessesFailures, OneIsMissing) {
   }
 }
 
-/// Whichever comes first, and also where nothing is sent but how each has ended: a message of something else is never
-/// read.
+/// Checks that a message of another operation is never read, whichever process comes first, and also if nothing is sent
+/// but how each operation has ended.
 TEST(ProcessesFailures, OutOfStepFromTheBeginning) {
   for (const bool sends : {true, false})
     for (const int late : {0, 1, 2}) {
@@ -172,8 +175,8 @@ TEST(ProcessesFailures, OutOfStepFromTheBeginning) {
     }
 }
 
-/// One process leaves a call before an operation, between two, or behind the last. In an operation of that call the
-/// others get its error; otherwise they never learn of it. All are in step afterwards.
+/// Processes that leave a call before an operation, between two operations, or behind the last. In an operation of that
+/// call the other process gets the error; otherwise it never learns of it. All processes are in step afterwards.
 TEST(ProcessesFailures, OneLeavesACall) {
   const auto refusal = [](int rank) {
     return Error(ErrorCode::process_failed, "told",
@@ -210,7 +213,8 @@ TEST(ProcessesFailures, OneLeavesACall) {
   }
 }
 
-/// A process that leaves the call before a modification in place leaves the factor as it was, in all.
+/// Checks that a process that leaves the call before a modification in place leaves the factor unchanged, in all
+/// processes.
 TEST(ProcessesFailures, OneLeavesAModificationInPlace) {
   const index_t n = 300;
   const Example p(n, 5);
@@ -234,7 +238,7 @@ TEST(ProcessesFailures, OneLeavesAModificationInPlace) {
   }
 }
 
-/// An operation that is begun within another has an error of its own, and the other goes on.
+/// Checks that an operation that is begun within another one fails, and that the outer operation goes on.
 TEST(ProcessesFailures, OneBeginsAnotherOperationWithin) {
   Threads all(2);
   expect_none(in_processes(all, 2, 60, [&](mpi::Team& team) {
@@ -253,7 +257,7 @@ TEST(ProcessesFailures, OneBeginsAnotherOperationWithin) {
   }));
 }
 
-/// A process that is forked from one of them never takes part in its place.
+/// Checks that a process that is forked from one of the processes never takes part in its place.
 TEST(ProcessesFailures, OneIsForked) {
   const Example p(50, 3);
   Threads all(1);

@@ -6,8 +6,8 @@
 namespace gpucholmod::test {
 namespace {
 
-/// A change f(factor, task, made) of rows and columns, of a factor of order n: what it makes of factor and sides, in
-/// place or not.
+/// The results of a change f(factor, task, made) of rows and columns: the factor, right-hand sides and what is left of
+/// Y.
 struct Changed {
   Doubles R, z, rest;
 };
@@ -22,8 +22,8 @@ Changed changed(HeldFactor& f, int rank, const Task& plain, index_t order, index
   return {whole(now, rank), sides.out, sides.rest};
 }
 
-/// Rows and columns that come, go and move: as in one process but for rounding, and the same bits with any number of
-/// them.
+/// Checks that rows and columns come, go and move as in one process but for rounding, with the same bits for any number
+/// of processes.
 TEST(ProcessesReshape, RowsAndColumnsComeGoAndMove) {
   std::atomic<bool> begun{false};
   for (const Precision precision : precisions)
@@ -36,7 +36,7 @@ TEST(ProcessesReshape, RowsAndColumnsComeGoAndMove) {
           n < 100 ? std::vector<index_t>{n - 1} : std::vector<index_t>{65, 66, 100, n - 1};
       struct Case {
         index_t order, k;
-        bool same;  ///< bits as in one process
+        bool same;  ///< True if the bits are those of one process
         std::function<void(HeldFactor&, const Task&, std::unique_ptr<HeldFactor>*)> change;
       };
       std::vector<Case> cases;
@@ -94,7 +94,7 @@ TEST(ProcessesReshape, RowsAndColumnsComeGoAndMove) {
     }
 }
 
-/// What cannot be inserted: its pivot, in all of them, and nothing changes.
+/// Checks that a failing insertion has the same pivot in all processes, and changes nothing.
 TEST(ProcessesReshape, AnInsertionThatFails) {
   const index_t n = 200, p = 3;
   const Example example(n, 1);
@@ -109,7 +109,7 @@ TEST(ProcessesReshape, AnInsertionThatFails) {
     for (index_t q = 0; q < p; ++q) X(70 + q, q) = q == 1 ? -1 : 1;
     EXPECT_EQ(f->insert(70, X.data(), p, t, nullptr, no_poll, begun), 71);
     X(71, 1) = 1;
-    // As one that is behind it.
+    // A row that nearly equals row 150, which is behind it.
     X.col(0) << A.col(150).head(70), A(150, 150) * (1 - 1e-10), 0, 0, A.col(150).tail(n - 70);
     EXPECT_EQ(f->insert(70, X.data(), p, t, nullptr, no_poll, begun), 150 + p);
     X(0, 2) = INFINITY;
@@ -121,7 +121,8 @@ TEST(ProcessesReshape, AnInsertionThatFails) {
   }));
 }
 
-/// Many modifications are solved with, some by the factor of their own, also where that is found in one process alone.
+/// Checks solutions with many modifications, for some of which R is modified, also if one process alone finds that
+/// necessary.
 TEST(ProcessesReshape, SolvingWithModifications) {
   const index_t n = 150;
   const Example p(n, 6);

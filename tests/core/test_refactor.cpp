@@ -40,7 +40,8 @@ TEST(Refactor, ReadsAndWritesTheTriangleThatIsAskedFor) {
   EXPECT_TRUE(same_bits(call(p, refactoring(Uplo::lower)).R, Stored<double>(expected.transpose())));
 }
 
-/// What LAPACK cannot factorise, or what would have to be scaled, is done by the blocked method; the outcome says so.
+/// Checks that the blocked method modifies factors that LAPACK cannot factorise or that have to be scaled, and that the
+/// outcome says so.
 TEST(Refactor, LeavesToTheBlockedMethodWhatItCannotDo) {
   Random random(7);
   Problem<double> fails = undo(well_conditioned(60, random), random.normal(60, 4));

@@ -170,7 +170,7 @@ TEST(Regression, APathIsThatOfEveryWindow) {
     const Solution expected = solve(R, sides, windows.tolerance, false);
     ASSERT_EQ(rank[i], double(expected.columns.size()));
     EXPECT_NEAR(sigma[i], std::sqrt(expected.rss[0] / (used[i] - rank[i])), 1e-9 * sigma[i]);
-    if (windows.first[i] <= 100 && windows.last[i] > 100) continue;  // in sizes of 1e12
+    if (windows.first[i] <= 100 && windows.last[i] > 100) continue;  // a window with the response 1e12
     for (index_t j = 0; j < p; ++j) {
       ASSERT_EQ(std::isnan(beta[i + j * r]), std::isnan(expected.beta[j]));
       if (std::isnan(expected.beta[j])) continue;

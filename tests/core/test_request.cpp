@@ -8,7 +8,7 @@
 #include "modify/choice.h"
 #include "base/other_triangle.h"
 
-/// What a request leads to, and which are refused; in a build without CUDA.
+/// The methods that requests lead to, and the requests that are refused, in a build without CUDA.
 namespace gpucholmod::test {
 namespace {
 
@@ -39,7 +39,7 @@ TEST(Resolve, ChoosesWhatThisMachineCanDo) {
   }
 }
 
-/// The same from choose() and from modify().
+/// Checks that choose() and modify() throw the same error.
 void expect_refused(const Request& request, ErrorCode code, const std::string& key, const std::string& value) {
   const Problem<double> p{Sign::update, Stored<double>::Identity(3, 3), Stored<double>::Ones(3, 1)};
   const auto resolving = error_of([&] { choose(request, Where::memory); });
@@ -85,7 +85,8 @@ TEST(Expected, TheGpuPaysForLargeFactorsOnly) {
   }
 }
 
-/// Where there are steps alone, or few units for double precision, the GPU pays later or never; nothing else changes.
+/// Checks that the GPU pays later, or never, with Householder steps alone or few units for double precision; nothing
+/// else changes.
 TEST(Expected, LongerOnSlowerDevices) {
   cuda::Device device;
   device.multiprocessors = 28;
@@ -186,7 +187,7 @@ TEST(Resolve, TimesThatAreComparedAreToldApart) {
   EXPECT_GT(compared, 100);
 }
 
-/// What the other triangle of X (n x n) looks like.
+/// Returns what the other triangle of X (n x n) looks like.
 template <class T>
 OtherTriangle look(const Stored<T>& X, Uplo uplo) {
   return look_at_other_triangle(MatrixView<const T>{X.data(), X.rows(), X.rows(), X.rows()}, uplo);
@@ -218,7 +219,7 @@ TEST(OtherTriangle, IsZeroFilledTransposedOrSymmetric) {
   }
 }
 
-/// An infinite number there mirrors nothing.
+/// Checks that a triangle with one number that mirrors nothing, finite or not, is found to be filled.
 TEST(OtherTriangle, MayHoldAnything) {
   for (const Uplo uplo : {Uplo::upper, Uplo::lower})
     for (const double x : {HUGE_VAL, -HUGE_VAL, std::nan(""), 1e300})

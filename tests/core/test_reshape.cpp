@@ -22,7 +22,7 @@ const Task how = [] {
 template <class T>
 Stored<T> upper(const Stored<T>& M) { return M.template triangularView<Eigen::Upper>(); }
 
-/// R in memory of order `room`, with NaN where nothing may be read.
+/// Returns R in memory of order `room`, with NaN where nothing may be read.
 template <class T>
 Stored<T> in_room(const Stored<T>& R, index_t room) {
   Stored<T> memory = Stored<T>::Constant(room, room, std::numeric_limits<T>::quiet_NaN());
@@ -30,7 +30,7 @@ Stored<T> in_room(const Stored<T>& R, index_t room) {
   return memory;
 }
 
-/// ||X'X - A||_1 by eps ||A||_1, X the leading part of the memory, of A's order.
+/// Returns ||X'X - A||_1 / (eps ||A||_1), X the leading part of the memory, of A's order.
 template <class T>
 double residual(const Stored<T>& memory, const Matrix& A) {
   const index_t n = A.cols();
@@ -40,7 +40,8 @@ double residual(const Stored<T>& memory, const Matrix& A) {
   return double(norm_1(gram(X) - A) / (real(std::numeric_limits<T>::epsilon()) * norm_1(A)));
 }
 
-/// f(R, out) from R, which has to stay as it is, to other memory and in place: the same bits. What it leaves.
+/// Checks that f(R, out) from R, which has to stay as it is, gives the same bits in other memory and in place. Returns
+/// the other memory.
 template <class T, class F>
 Stored<T> both(const Stored<T>& R, index_t m, F&& f) {
   const index_t n = R.cols(), room = std::max(n, m) + 3;
@@ -75,7 +76,7 @@ void expect_right() {
       const Stored<T> less =
           both(R, m, [&](auto from, auto to) { cpu::remove<T>(from, gone, to, how, no_poll, begun); });
       EXPECT_LT(residual(less, picked(A, keep)), 40);
-      // and back: those that are gone come again, all in one place
+      // and back: the rows and columns that were removed are inserted again, all at one place
       for (const index_t at : {index_t(0), m / 2, m}) {
         std::vector<index_t> order(keep.begin(), keep.begin() + at);
         order.insert(order.end(), gone.begin(), gone.end());
@@ -88,7 +89,7 @@ void expect_right() {
         const Stored<T> back = both(before, n, [&](auto from, auto to) {
           EXPECT_EQ(cpu::insert<T>(from, at, {X.data(), n, k, n}, 0, to, how, no_poll, begun), -1);
         });
-        EXPECT_LT(residual(back, again), 40 + 40);  // of both
+        EXPECT_LT(residual(back, again), 40 + 40);  // the errors of both changes
       }
     }
     for (const index_t from : {index_t(0), n / 3, n - 1})
@@ -109,7 +110,7 @@ TEST(Reshape, RowsAndColumnsGoComeAndMove) {
   expect_right<float>();
 }
 
-/// In single precision, what is to the right is taken by blocks of columns.
+/// An insertion in single precision, for which the columns to the right are taken by blocks.
 TEST(Reshape, InsertsInTheMiddleOfManyColumns) {
   Random random(11);
   std::atomic<bool> begun{false};
@@ -126,7 +127,7 @@ TEST(Reshape, InsertsInTheMiddleOfManyColumns) {
   EXPECT_LT(residual(out, A), 80);
 }
 
-/// What cannot be appended or inserted names the pivot in the new order, and leaves R as it was.
+/// Checks that a column that cannot be appended or inserted names the pivot in the new order, and leaves R as it was.
 TEST(Reshape, APivotThatIsNotPositive) {
   Random random(9);
   const index_t n = 150, p = 3;
@@ -145,7 +146,7 @@ TEST(Reshape, APivotThatIsNotPositive) {
                 at + bad);
       EXPECT_TRUE(same_bits(upper(place.topLeftCorner(n, n).eval()), upper(from.topLeftCorner(n, n).eval())));
     }
-  // a row as another one is: of those behind it, that other one fails
+  // a new row that nearly equals row 100, which is behind it: row 100 fails
   Stored<double> X(n + 1, 1);
   X << A.col(100).head(40).cast<double>(), double(A(100, 100)) * (1 - 1e-10), A.col(100).tail(n - 40).cast<double>();
   Stored<double> place = in_room(R, n + 1);
@@ -157,7 +158,7 @@ TEST(Reshape, APivotThatIsNotPositive) {
   EXPECT_FALSE(begun);
 }
 
-/// Nearly singular matrices, which have a factor in every order: to shift never fails.
+/// Nearly singular matrices, which have a factor in every order: a shift of them never fails.
 TEST(Reshape, ShiftsWhatIsNearlySingular) {
   Random random(10);
   std::atomic<bool> begun{false};

@@ -5,13 +5,13 @@
 #include "stream/pipeline.h"
 #include "stream_call.h"
 
-/// Right-hand sides that come along with a modification.
+/// Right-hand sides that are modified along with a factor.
 namespace gpucholmod::test {
 namespace {
 
 using Columns = Stored<double>;
 
-/// R, V whose last columns are taken away, z and Y.
+/// R, V whose last columns are removed, z and Y.
 struct Case {
   Columns R, V, z, Y;  ///< Y: m x k
   index_t removed;
@@ -32,7 +32,7 @@ struct Case {
 
 double size_of(const Matrix& M) { return double(norm_1(M)); }
 
-/// ||R~'z~ - scale^2 R'z - V S Y'|| by eps times what is summed up; R~: what has come of R.
+/// Returns ||R~'z~ - scale^2 R'z - V S Y'|| / (eps times the size of the terms); R~ is `modified`.
 double residual(const Case& c, const Columns& modified, const Columns& z, double eps) {
   const Matrix R = c.R.cast<real>(), S = c.signs().cast<real>(), V = c.V.cast<real>(), Y = c.Y.cast<real>(),
                z0 = c.z.cast<real>(), now = modified.cast<real>().triangularView<Eigen::Upper>();
@@ -43,7 +43,7 @@ double residual(const Case& c, const Columns& modified, const Columns& z, double
                                   size_of(product(V.cwiseAbs(), Y.transpose().cwiseAbs()))));
 }
 
-/// Of every 50th column j: scale^2 (rss + ||z||^2) + the squares of Y - ||z~||^2, z~ being exact.
+/// Returns scale^2 (rss + ||z||^2) + the signed squares of Y - ||z~||^2 for every 50th column, z~ being exact.
 std::vector<double> rss_of(const Case& c, real rss) {
   const Matrix R = c.R.cast<real>(), S = c.signs().cast<real>(), V = c.V.cast<real>(), VS = product(V, S);
   const real square = real(c.scale) * real(c.scale);
@@ -122,7 +122,7 @@ TEST(RightSides, SumsOfSquaresThatBecomeNegative) {
   EXPECT_TRUE(std::isnan(request.sides->rss[0]));
   EXPECT_LT(residual(c, modified(c, asked(c, ways.at(2))).R, z_of(request), epsilon(Precision::double_)), 40);
 
-  Case exact(20, 1, 1, 1);  // what is added and taken away again leaves nothing, not less
+  Case exact(20, 1, 1, 1);  // what is added and taken away again leaves 0, not a negative sum
   Request up = asked(exact, ways.at(2));
   up.sides->rss[0] = 0;
   exact.R = modified(exact, up).R.triangularView<Eigen::Upper>();
@@ -134,8 +134,8 @@ TEST(RightSides, SumsOfSquaresThatBecomeNegative) {
   EXPECT_LT(down.sides->rss[0], 1e-12);
 }
 
-/// A window over observations that a line fits exactly: what rounding takes from a sum of squares that is 0 is judged
-/// by what was there, z and all.
+/// A window over observations that a line fits exactly. Rounding errors of a sum of squares that is 0 are judged by the
+/// squares before a step, those of z included.
 TEST(RightSides, RoundingTakesNothingFromNothing) {
   index_t zeros = 0;
   for (const Precision precision : precisions)
@@ -170,7 +170,7 @@ TEST(RightSides, RoundingTakesNothingFromNothing) {
   EXPECT_GT(zeros, 0);
 }
 
-/// What is missing is more than rounding where it is more than 100 eps of what was there.
+/// Checks that a sum that becomes negative by more than 100 eps of the squares before is not taken for rounding.
 TEST(RightSides, WhatIsMissingIsNotRounding) {
   for (const double missing : {50.0, 200.0}) {
     Case c(1, 1, 1, 1);
@@ -187,8 +187,8 @@ TEST(RightSides, WhatIsMissingIsNotRounding) {
   }
 }
 
-/// NaN and infinity stay what they are, but for infinity less infinity; squares beyond the range of doubles are
-/// infinite, or 0.
+/// Checks that NaN and infinity stay what they are, but for infinity minus infinity, and that squares beyond the range
+/// of doubles are infinite or 0.
 TEST(RightSides, SumsOfSquaresBeyondTheRange) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   const auto made_of = [](double rss, double y, index_t removed) {
@@ -222,8 +222,8 @@ TEST(RightSides, MethodsThatTakeNone) {
   }
 }
 
-/// What the GPU's kernels do on a simulated grid: from one panel or several, with refused blocks, segments that end
-/// early, and steps alone.
+/// Right-hand sides by the GPU's kernels on a simulated grid: from one panel or several, with rejected row blocks,
+/// segments that end early, and Householder steps alone.
 TEST(RightSides, ByTheKernelsOfTheGpu) {
   index_t fallbacks = 0, rescalings = 0;
   for (const Kernel kernel : {Kernel::persistent, Kernel::stepwise})

@@ -8,7 +8,7 @@
 namespace gpucholmod::test {
 namespace {
 
-/// Where V begins with zeros, what lies above its first number stays, and the rest is that of the trailing matrix.
+/// Checks that rows above the first number of V that is not 0 stay, and that the rest is that of the trailing matrix.
 template <class T>
 void keeps_rows_above_v() {
   each_level([](Instructions instructions) {
@@ -49,8 +49,8 @@ TEST(BlockedSweep, KeepsRowsAboveTheFirstNumberOfV) {
   keeps_rows_above_v<float>();
 }
 
-/// Right-hand sides of rows that stay, too; an entry of the diagonal there that is no normal number fails, and a number
-/// that is not finite is among the squares.
+/// Checks that right-hand sides of rows that stay do so, too. A diagonal entry of these rows that is no positive normal
+/// number fails, and a number that is not finite is among the squares.
 TEST(BlockedSweep, LooksAtRowsThatStay) {
   const index_t n = 60, k = 2, zeros = 40;
   Problem<double> p = random_problem(Sign::update, n, k);

@@ -44,7 +44,7 @@ TEST(Schedule, CoversTheUpperTriangleOnceAndNothingElse) {
   });
 }
 
-/// V in column j must have passed row blocks 0, 1, ... b - 1, in this order, when row block b comes to it.
+/// Checks that V in column j has passed row blocks 0, 1, ... b - 1, in this order, before row block b takes it.
 TEST(Schedule, NoStepComesBeforeWhatItNeeds) {
   each_schedule([](index_t n, const paper::Shape& shape) {
     std::vector<index_t> passed(n);  // row blocks that a column's part of V has gone through

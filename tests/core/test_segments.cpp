@@ -12,7 +12,7 @@ struct Size {
   index_t n, k;
 };
 
-/// Some sizes that differ from one problem to the next.
+/// Returns some sizes, which differ from one problem to the next.
 std::vector<Size> sizes_for(int problem, Precision precision) {
   const auto width = [=](int i) { return std::array<index_t, 6>{1, 8, 9, 16, 17, 32}[(problem + i) % 6]; };
   if (sanitized) return {{130, width(0)}};
@@ -20,7 +20,7 @@ std::vector<Size> sizes_for(int problem, Precision precision) {
   return {{130, width(0)}, {130, width(3)}, {260, width(2)}};
 }
 
-/// The families, with both signs, after the cases.
+/// Returns the problems of number `which`: the cases, then the families, these with both signs.
 std::vector<Problem<double>> problems(int which, Size size, Precision precision, Random& random) {
   const Level level{epsilon(precision)};
   if (which < int(std::size(cases))) return {cases[which].make(size.n, size.k, level, random)};
@@ -50,14 +50,14 @@ INSTANTIATE_TEST_SUITE_P(Segments, SegmentsOn,
                                           testing::ValuesIn(precisions)),
                          name);
 
-/// Against the reference method, well-conditioned: to 1e-12 of the largest entry.
+/// Checks agreement with the reference method, for well-conditioned R: to 1e-12 of the largest entry.
 TEST(Segments, AgreesWithTheReferenceInAnySize) {
   Random random(7);
   for (const index_t n : {1, 2, 63, 64, 65, 127, 128, 129, 300}) {
     if (sanitized && n == 300) continue;
     const Matrix R = well_conditioned(n, random);
     for (const index_t k : {1, 7, 8, 9, 16, 17, 31, 32}) {
-      if (n > 65 && (n + k) % 4 != 0) continue;  // the problems take the time
+      if (n > 65 && (n + k) % 4 != 0) continue;  // to make the problems takes long
       const Matrix V = random.normal(n, k) / std::sqrt(real(n));
       for (const Sign sign : signs) {
         SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(k));
@@ -81,7 +81,7 @@ bool same(const PassOutcome& a, const PassOutcome& b) {
   return a.pivot == b.pivot && a.fallbacks == b.fallbacks && a.rescalings == b.rescalings && a.renewals == b.renewals;
 }
 
-constexpr int narrow = REACH + 1, wide = 1000;  ///< windows: the least, and one beyond every factor
+constexpr int narrow = REACH + 1, wide = 1000;  ///< look-ahead distances: the least, and one beyond every factor
 constexpr Into other = Into::other_memory;
 const SegmentsRun schedules[] = {
     {1, 1, narrow, other, 0, 1}, {2, 2, 12, other, 2, 3},
@@ -98,8 +98,8 @@ const SegmentsRun schedules[] = {
     halved(0, {3, 2, 12, Into::place, 5, 2}), halved(2, outside({2, 5, narrow, Into::place, 2, 3})),
 };
 
-/// The order in which teams get on decides nothing: every bit of the result is the same, and so is the count of what
-/// was done.
+/// Checks that the order in which teams proceed changes no bit of the result, and no count of what was done. Returns
+/// the outcome of the pass.
 template <class T>
 PassOutcome expect_same_in_any_schedule(const Problem<double>& p) {
   const SegmentsResult<T> expected = run_segments<T>(p);
@@ -142,7 +142,7 @@ TEST(Segments, DoesNotDependOnTheScheduleOfRefusals) {
   EXPECT_GT(done.rescalings, 0);
 }
 
-/// On several ranks, each with memory of its own, everything is the same.
+/// Returns `how` with `count` ranks, each with memory of its own.
 SegmentsRun ranks(int count, int lead, SegmentsRun how) {
   how.ranks = count;
   how.lead = lead;
@@ -185,7 +185,7 @@ TEST(Segments, DoesNotDependOnTheNumberOfRanks) {
   EXPECT_EQ(expect_same_on_ranks<double>(many_blocks(Sign::downdate, P)).fallbacks, 1);
 }
 
-/// A factor that goes by panels becomes the same, bit for bit; also where more row blocks are above them than the chain
+/// Checks that a factor modified by panels gets the same bits, also if more row blocks are above a panel than the chain
 /// reaches.
 TEST(Segments, ByPanelsIsTheSame) {
   PassOutcome done;
@@ -216,7 +216,7 @@ TEST(Segments, ByPanelsIsTheSame) {
   EXPECT_GT(done.renewals, 0);
 }
 
-/// To the last bit: rows above the first of V that is not zero, and all of them where V is zero; also by steps.
+/// Checks that rows above the first nonzero row of V keep their bits, and all rows if V is zero; by steps, too.
 TEST(Segments, LeavesAloneWhatVDoesNotTouch) {
   const index_t n = 200;
   for (const Sign sign : signs)
@@ -236,7 +236,7 @@ TEST(Segments, LeavesAloneWhatVDoesNotTouch) {
       }
 }
 
-/// What is written is multiplied, but not behind the end of R; by steps too.
+/// Checks that what is written is multiplied by the scale, but not behind the end of R; by steps, too.
 TEST(Segments, ScalesWhatItWrites) {
   const index_t n = 200;
   for (const Problem<double>& p : of_every_kind(n, 9))
@@ -262,8 +262,8 @@ TEST(Segments, FallsBackAndRescalesOnlyWhereItMust) {
     EXPECT_TRUE(same(run_segments(random_problem(Sign::update, size.n, size.k)).done, {}));
 }
 
-/// Where the metric of an update grows slowly, the segment goes on, with another metric, and ends where that has grown
-/// as well.
+/// Checks that a segment goes on with another metric if the metric of an update grows slowly, and ends if the other
+/// metric has grown as well.
 TEST(Segments, RenewTheMetricOfAnUpdateOnce) {
   const auto becomes = [](real growth, index_t k) {
     SCOPED_TRACE("k " + std::to_string(k) + ", growth " + std::to_string(double(growth)));
@@ -295,7 +295,7 @@ TEST(Segments, WritesNothingWhereNothingIsAskedFor) {
     }
 }
 
-/// Every schedule finds `pivot`, and leaves its input alone where it is not to write there.
+/// Checks that every schedule finds `pivot`, and does not write to its input unless that is the place of the result.
 void expect_pivot(const Problem<double>& p, index_t pivot, const std::vector<SegmentsRun>& runs) {
   SCOPED_TRACE("n " + std::to_string(p.R.cols()) + ", k " + std::to_string(p.V.cols()) + ", pivot " +
                std::to_string(pivot));
@@ -310,8 +310,8 @@ void expect_pivot(const Problem<double>& p, index_t pivot, const std::vector<Seg
   }
 }
 
-/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up
-/// to order `pivot`, and the next is not.
+/// Checks V for which P = R^-T V has small rows but for row `pivot`. Leading minors of A - VV' = R'(I - PP')R are
+/// positive up to order `pivot`, and the next minor is not.
 TEST(Segments, FailsWithTheFirstLeadingMinorThatIsNotPositive) {
   const auto failing = [](index_t n, index_t k, index_t pivot) {
     Stored<double> P = small_rows(n, k, 0.25);

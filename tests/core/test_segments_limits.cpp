@@ -1,12 +1,12 @@
 #include "grid_measure.h"
 
-/// Modifications by segments and by steps, on the CPU, at their limits: downdates that fail, or nearly; numbers far
-/// from one.
+/// Modifications by segments and by steps, on the CPU, at their limits: downdates that fail or nearly fail, and numbers
+/// far from one.
 namespace gpucholmod::test {
 namespace {
 
-/// Both ways find `pivot`, whatever the schedule, with and without writing, and leaves its input alone; without,
-/// nothing is written at all.
+/// Checks that segments and steps find `pivot` with any number of workers, with and without writing, and leave their
+/// input alone. Without writing, no result is written at all.
 template <class T>
 void expect_pivot(const Problem<double>& given, index_t pivot) {
   const Problem<double> p = stored_as<T>(given);
@@ -28,8 +28,8 @@ void expect_pivot(const Problem<double>& given, index_t pivot) {
       }
 }
 
-/// With rows of P = R^-T V that are small but for row `pivot`, leading minors of A - VV' = R'(I - PP')R are positive up
-/// to order `pivot`, and the next is not.
+/// Checks V for which P = R^-T V has small rows but for row `pivot`. Leading minors of A - VV' = R'(I - PP')R are
+/// positive up to order `pivot`, and the next minor is not.
 TEST(SegmentsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
   const index_t n = 260;
   Random random(11);
@@ -45,8 +45,8 @@ TEST(SegmentsPivot, IsTheFirstLeadingMinorThatIsNotPositive) {
     }
 }
 
-/// V = R'P with P'P = (1 - gap) I: positive definite exactly when gap > 0. With the mass of P in its last k rows, the
-/// first minor that fails is that of order n - k + 1, clearly.
+/// Checks V = R'P with P'P = (1 - gap) I: A - VV' is positive definite exactly if gap > 0. As the last k rows of P are
+/// large, the first minor that fails is clearly that of order n - k + 1.
 TEST(SegmentsPivot, TellsJustUnderOneFromJustOver) {
   Random random(12);
   for (const index_t n : {16, 260})
@@ -65,9 +65,9 @@ TEST(SegmentsPivot, ExactlyZeroIsNotPositive) {
   expect_pivot<double>({Sign::downdate, Stored<double>::Constant(1, 1, 3), Stored<double>::Constant(1, 1, -3)}, 0);
 }
 
-/// 2^e R and 2^e V give 2^e R~, to the last bit, as far as squares are within range (beyond that steps go another way):
-/// e even, since square roots are taken, and n such that R is not continued by an identity, which has a scale of its
-/// own.
+/// Checks that 2^e R and 2^e V give 2^e R~, to the last bit, as long as squares are within range (beyond, steps compute
+/// in another way). e is even, since square roots are taken. n is such that R is not continued by an identity, which
+/// has a scale of its own.
 template <class T>
 void expect_scaled(const Problem<double>& given, int e) {
   const Problem<double> p = stored_as<T>(given);
@@ -118,12 +118,12 @@ TEST(SegmentsRange, ASmallEntryKeepsItsOwnScale) {
       }
 }
 
-/// A pivot without a reciprocal, and one whose square is too large: Householder steps take their row blocks.
+/// A pivot without a reciprocal, and a pivot whose square is too large: Householder steps take their row blocks.
 TEST(SegmentsRange, TakesPivotsOfAnySize) {
   Random random(12);
   const index_t n = 100, tiny = 5, huge = 70;
   for (const Sign sign : signs)
-    for (const double beside : {0.0, 0.5}) {  // V in the column of a pivot, by the pivot
+    for (const double beside : {0.0, 0.5}) {  // entry of V in the row of a pivot, divided by the pivot
       const Problem<double> p0 = sign == Sign::update
                                      ? problem(sign, well_conditioned(n, random), random.normal(n, 3) / 10)
                                      : undo(well_conditioned(n, random), random.normal(n, 3) / 10);
@@ -137,7 +137,7 @@ TEST(SegmentsRange, TakesPivotsOfAnySize) {
         p.V(j, column) = beside * pivot;
       }
       const SegmentsResult<double> result = run_segments(p);
-      if (sign == Sign::downdate && beside > 0) {  // what is no normal number would become smaller still
+      if (sign == Sign::downdate && beside > 0) {  // a pivot that is no normal number would become smaller still
         EXPECT_TRUE(result.done.pivot == tiny && result.done.stop == block_columns::too_small);
         continue;
       }

@@ -10,7 +10,7 @@ namespace {
 
 using namespace block_columns;
 
-/// R and V = [added, removed], rounded; what the last columns take away is there only when the first have been added.
+/// R and V = [added, removed], rounded. The last columns can be removed only after the first have been added.
 struct Mixed {
   Stored<double> R, V;
   index_t removed;
@@ -20,7 +20,7 @@ struct Mixed {
     const Matrix V = this->V.cast<real>(), plus = V.leftCols(V.cols() - removed), minus = V.rightCols(removed);
     return gram(R) + product(plus, plus.transpose()) - product(minus, minus.transpose());
   }
-  /// Whether all results within the bound are positive definite.
+  /// Returns whether all results within the bound are positive definite.
   bool has_factor(double eps) const {
     return first_indefinite(target() - 40 * real(eps) * size() * Matrix::Identity(R.cols(), R.cols())) < 0;
   }
@@ -30,7 +30,7 @@ struct Mixed {
   }
 };
 
-/// The removed columns: P'F of F'F = A + V+V+', the singular values of P sqrt(1 - gap).
+/// Returns a problem with the removed columns F'P of F'F = A + V+V+', the singular values of P being sqrt(1 - gap).
 Mixed mixed(const Matrix& R, const Matrix& added, const Matrix& seed, real gap) {
   const Matrix F = factor(gram_of(R) + product(added, added.transpose()));
   Matrix V(R.cols(), added.cols() + seed.cols());
@@ -44,7 +44,7 @@ Mixed example(index_t n, index_t added, index_t removed, double gap = 0.1, doubl
   return mixed(R, size * normal_columns(n, added, {0x1p-52}, random), random.normal(n, removed), gap);
 }
 
-/// ||R~'R~ - A~||_1 < 40 eps (||A||_1 + ||V V'||_1), in long double.
+/// Checks ||R~'R~ - A~||_1 < 40 eps (||A||_1 + ||V V'||_1), in long double. Returns the outcome of the pass.
 template <class T>
 PassOutcome measure(const Mixed& given, SegmentsRun how = {}) {
   Mixed p = given;
@@ -87,7 +87,7 @@ TEST_P(MixedOn, Residual) {
         if (!p.has_factor(eps<float>)) continue;
         SegmentsRun single;
         measure<float>(p, single);
-        single.card = Simulated::graphics;  // which computes with floats as well
+        single.card = Simulated::graphics;  // a card that computes with floats as well
         measure<float>(p, single);
       }
   EXPECT_GE(measured, 4);
@@ -97,7 +97,7 @@ TEST_P(MixedOn, Residual) {
 INSTANTIATE_TEST_SUITE_P(Segments, MixedOn, testing::Range(0, int(std::size(families))),
                          [](const auto& info) { return std::string(families[info.param].name); });
 
-/// As one pass behind the other, where that can be done.
+/// Checks that one pass of both signs agrees with a pass that adds and a pass that then removes.
 TEST(SegmentsMixed, AgreesWithTwoPasses) {
   for (const auto& [n, added, removed] :
        {std::array<index_t, 3>{64, 1, 1}, {129, 16, 16}, {300, 3, 11}, {300, 16, 2}}) {
@@ -120,7 +120,7 @@ TEST(SegmentsMixed, SameRowsInAndOut) {
   }
 }
 
-/// In any order of teams, place and panels: to the bit.
+/// Checks that the order of teams, the place of the result and panels change no bit.
 TEST(SegmentsMixed, DoesNotDependOnTheSchedule) {
   for (const double gap : {0.5, 1e-6}) {
     const Mixed p = example(520, 16, 9, gap, gap < 0.1 ? 100 : 1);
@@ -139,7 +139,7 @@ TEST(SegmentsMixed, DoesNotDependOnTheSchedule) {
   }
 }
 
-/// A pivot is reported where the final matrix has none, whatever the added columns alone would have come to.
+/// Checks that the failing pivot is that of the final matrix, whatever the added columns alone would have come to.
 TEST(SegmentsMixed, FailsWhereTheFinalMatrixDoes) {
   for (const index_t pivot : {0, 63, 64, 150}) {
     Mixed p = example(200, 4, 1, 0.5);
@@ -163,7 +163,7 @@ TEST(SegmentsMixed, ScalesWhatItWrites) {
   EXPECT_TRUE(same_bits(Stored<double>(0.25 * plain.R), run_segments<double>(p.problem(), how).R));
 }
 
-/// Passes: what is added first, and both in one where that saves one.
+/// Checks the passes: columns that are added come first; a pass has both signs if that saves a pass.
 TEST(PassesOf, JoinsBothSignsWhereThatSavesAPass) {
   struct Expected {
     index_t k, removed, width;

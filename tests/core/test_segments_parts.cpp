@@ -7,18 +7,18 @@
 #include "grid_measure.h"
 #include "segment_call.h"
 
-/// What modifications by segments are made of: the order of turns, small matrices, shares and cursors.
+/// The parts of modifications by segments: the order of turns, small matrices, shares and cursors.
 namespace gpucholmod::test {
 namespace {
 
 using namespace block_columns;
 
-/// How the segments of a pass over six row blocks end, and which turns follow from that.
+/// Describes how the segments of a pass over six row blocks end, and which turns follow from that.
 struct Script {
   struct End {
-    int rejected;         ///< row block, or -1
-    bool again = false;  ///< it would be rejected with H = I before it too
-    int renewed = 0;     ///< 1 more than the row block before which H has been renewed
+    int rejected;         ///< rejected row block, or -1
+    bool again = false;  ///< True if the row block would be rejected with H = I before it, too
+    int renewed = 0;     ///< number of the row block before which H has been renewed, plus 1
   };
   std::vector<End> ends;
   std::string turns;
@@ -57,7 +57,7 @@ TEST(Segments, FollowEachOther) {
           end.rejected >= 0, end.rejected < 0 ? 0 : 2 * (blocks - end.rejected) + end.again, end.renewed};
     }
     const int last = int(script.ends.size()) - 1;
-    for (int turn = last; turn < last + 4; ++turn) {  // turns that have been queued in vain change nothing
+    for (int turn = last; turn < last + 4; ++turn) {  // turns that are queued behind the last change nothing
       const auto done = outcome(pass, turn, blocks);
       ASSERT_TRUE(done) << script.turns;
       EXPECT_TRUE(is_done(pass, turn, blocks)) << script.turns;
@@ -70,13 +70,13 @@ TEST(Segments, FollowEachOther) {
       std::fill_n(pass.flags_of(turn + 1, blocks), Segment<double>::flag_words(blocks), 0);
     }
     EXPECT_EQ(turns, script.turns);
-    pass.pass_state() = {1, 5};  // a downdate fails in the steps that the turn begins with
+    pass.pass_state() = {1, 5};  // a downdate fails in the steps with which the turn begins
     EXPECT_FALSE(is_done(pass, last, blocks));
     EXPECT_EQ(outcome(pass, last, blocks)->pivot, 5);
   }
 }
 
-/// X = U^-1, U'U = A; A is not to be read beside its KP rows.
+/// Checks X = U^-1, U'U = A, and that A is not read beside its KP rows.
 template <int KP>
 void expect_inverse_of_factor() {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
@@ -114,7 +114,7 @@ TEST(SegmentsParts, SharesHoldAllGroups) {
   }
 }
 
-/// V outside of shared memory has room for all strips that one launch updates, and takes none where those are few.
+/// Checks that V outside of shared memory has room for all strips that one launch updates, and none if they are few.
 TEST(SegmentsParts, AreSizedForWhatOneLaunchUpdates) {
   const auto strips_outside = [](const SegmentSize& size) {
     return double(size.looks() - size.V_outside()) / (STRIP * size.columns);
@@ -128,8 +128,9 @@ TEST(SegmentsParts, AreSizedForWhatOneLaunchUpdates) {
   }
 }
 
-/// All groups in reach of every row block from `begin` on, each once; of those of the rank whose strip begins there,
-/// where others have range.others between.
+/// Checks that cursors visit all groups in reach of every row block from `begin` on, each once. On several ranks, only
+/// row blocks of the rank whose strip begins at `begin` count; range.others row blocks of other ranks separate its
+/// strips.
 template <Order order = Order::forward>
 void expect_all_visited(int begin, const Range& range) {
   std::set<std::pair<int, int>> visited, expected;
@@ -159,7 +160,7 @@ void expect_all_visited(int begin, const Range& range) {
                                << " warps";
 }
 
-/// Worker 39 of 40 has the last groups of block columns 9 and 19, of 20.
+/// Checks how often a cursor keeps its group: worker 39 of 40 has the last groups of block columns 9 and 19, of 20.
 TEST(SegmentsParts, ACursorSaysThatItsGroupStays) {
   const auto stays = [](int warps, int reach) {
     const Range range{40, warps, 20 * GROUPS, 20, 0, reach};
@@ -196,7 +197,7 @@ TEST(SegmentsParts, CursorsVisitEveryGroupOnce) {
       }
 }
 
-/// A group has the place of one that its warp is done with.
+/// Checks that a group takes the place of a group with which its warp is done.
 TEST(SegmentsParts, GroupsInHandHavePlacesOfTheirOwn) {
   const auto expect_places_of_their_own = [](int workers, int columns, int warps) {
     const Range range{workers, warps, 40 * GROUPS, 40, 0, columns};

@@ -1,7 +1,7 @@
 #include "grid_measure.h"
 
-/// Right-hand sides that come along with a factor in one launch, and parts of a factor that lie apart from it, by the
-/// GPU's kernels on a simulated grid.
+/// Right-hand sides that are modified along with a factor in one launch, and parts of a factor that are stored apart
+/// from it, by the GPU's kernels on a simulated grid.
 namespace gpucholmod::test {
 namespace {
 
@@ -16,7 +16,7 @@ struct Carried {
   PassOutcome done;
 };
 
-/// `along`: in one launch; otherwise behind it.
+/// Modifies R and right-hand sides: both in one launch if `along`, otherwise right-hand sides behind R.
 template <class T>
 std::shared_ptr<Carried<T>> carried(const Problem<double>& p, bool along, const SegmentsRun& how) {
   const auto memory = std::make_shared<Carried<T>>();
@@ -44,7 +44,7 @@ std::shared_ptr<Carried<T>> carried(const Problem<double>& p, bool along, const 
   return memory;
 }
 
-/// The same bits of R, z and what is left of Y, and the same turns. Returns what became of the pass.
+/// Checks that both ways give the same bits of R, z and what is left of Y, and the same turns. Returns the outcome.
 template <class T = double>
 PassOutcome expect_same(const Problem<double>& p, SegmentsRun how = {}) {
   SegmentsRun behind = how;
@@ -137,7 +137,7 @@ TEST(SegmentsSides, InSingle) {
     }
 }
 
-/// Parts of the factor that lie apart: the same bits, also where nothing is written.
+/// Checks that parts of a factor that are stored apart change no bit, also if nothing is written.
 TEST(SegmentsApart, MakeNoDifference) {
   std::vector<Problem<double>> problems = of_every_kind(sanitized ? 200 : 300, 16);
   for (const index_t n : {1, 64, 128, 129}) problems.push_back(random_problem(Sign::update, n, 3));

@@ -2,8 +2,8 @@
 
 #include "grid_measure.h"
 
-/// Segments of a factor of floats where the card computes with floats too: the same problems, the same bounds, eps
-/// being that of single precision. Reference: inst/design/guard.md.
+/// Segments of a factor of floats on a card that computes with floats too: the problems and the bounds are those of
+/// doubles, eps being that of single precision. Reference: inst/design/guard.md.
 namespace gpucholmod::test {
 namespace {
 
@@ -33,8 +33,8 @@ INSTANTIATE_TEST_SUITE_P(SegmentsInSingle, SingleOn, testing::Range(0, int(std::
                            return std::string(family < 0 ? cases[info.param].name : families[family].name);
                          });
 
-/// Diagonal blocks of a condition far above 1 / sqrt(u), about 4,000, none of which the guard rejects, as P is small:
-/// what is left is a residual, and it is as small as with others.
+/// Diagonal blocks of a condition far above 1 / sqrt(u), about 4,000, none of which the guard rejects, as P is small.
+/// The residual is as small as with other blocks.
 TEST(SegmentsInSingle, NeedNoWellConditionedBlocks) {
   Random random(9);
   const index_t n = 128, k = 9;
@@ -54,7 +54,7 @@ TEST(SegmentsInSingle, NeedNoWellConditionedBlocks) {
     }
 }
 
-/// Neither the schedule nor panels change a bit.
+/// Checks that neither the schedule nor panels change a bit.
 TEST(SegmentsInSingle, DoNotDependOnTheSchedule) {
   PassOutcome done;
   for (const index_t k : {7, 25})
@@ -77,7 +77,8 @@ TEST(SegmentsInSingle, DoNotDependOnTheSchedule) {
   EXPECT_GT(done.rescalings, 0);
 }
 
-/// More row blocks than the chain reaches, and than teams that solve: near what the same comes to in double.
+/// Checks more row blocks than the chain reaches, and than teams that solve: R~ is near that of a card that computes in
+/// double precision.
 TEST(SegmentsInSingle, HaveManyRowBlocks) {
   const index_t n = 900, k = 8;
   Random random(4);
@@ -109,7 +110,7 @@ TEST(SegmentsInSingle, FailAtTheSamePivot) {
   }
 }
 
-/// 2^e R and 2^e V give 2^e R~, to the last bit.
+/// Checks that 2^e R and 2^e V give 2^e R~, to the last bit.
 TEST(SegmentsInSingle, AScaleChangesNoBit) {
   for (const Problem<double>& given : of_every_kind(128, 9, eps<float>)) {
     const Problem<double> p = stored_as<float>(given);

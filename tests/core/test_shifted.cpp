@@ -5,13 +5,13 @@
 #include "host_grid.h"
 #include "reshape_call.h"
 
-/// What a GPU does where a column has moved, on the CPU.
+/// The GPU's way to shift a column, on the CPU.
 namespace gpucholmod::test {
 namespace {
 
 using namespace block_columns;
 
-/// The factor with row and column `from` moved to `to`, in memory with NaN wherever nothing may be read.
+/// Returns the factor with row and column `from` moved to `to`, in memory with NaN wherever nothing may be read.
 template <class T>
 Stored<T> moved(const Stored<T>& R, index_t from, index_t to) {
   const index_t n = R.cols(), first = std::min(from, to), last = std::max(from, to);

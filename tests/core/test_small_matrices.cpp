@@ -4,7 +4,7 @@
 #include "host_grid.h"
 #include "matrices.h"
 
-/// The parts that the block-column method is made of, on the CPU's warp and team, against Eigen.
+/// The parts of the block-column method, on the CPU's warp and team, compared with Eigen.
 namespace gpucholmod::test {
 namespace {
 
@@ -17,7 +17,7 @@ using Strided = Eigen::Map<M, 0, Eigen::OuterStride<>>;
 
 Stored<double> normal(index_t m, index_t n, Random& random) { return random.normal(m, n).cast<double>(); }
 
-/// ||A - B||_max < 1e-13 ||B||_max; NaN is not.
+/// Checks ||A - B||_max < 1e-13 ||B||_max.
 template <class A, class B>
 void expect_near(const A& a, const B& b) {
   EXPECT_LT((a - b).cwiseAbs().maxCoeff(), 1e-13 * b.cwiseAbs().maxCoeff());
@@ -41,7 +41,7 @@ TEST(Warp, TilesComeBackAsTheyWere) {
   EXPECT_TRUE(by_rows.leftCols(8).isZero(0));
 }
 
-/// D + A B and D - A B, B by columns.
+/// Checks D + A B and D - A B, B by columns.
 TEST(Warp, MultipliesAndAdds) {
   Random random(2);
   const HostWarp warp{};
@@ -60,7 +60,7 @@ TEST(Warp, MultipliesAndAdds) {
   expect_near(out, (D - A * B.topRows(8)).eval());
 }
 
-/// The sum over all lanes, and how many of them come before one that says no.
+/// Checks the sum over all lanes, and the number of lanes before the first one for which a condition does not hold.
 TEST(Warp, ReducesOverLanes) {
   const HostWarp warp{};
   HostWarp::PerLane<double> x;
@@ -71,7 +71,7 @@ TEST(Warp, ReducesOverLanes) {
   EXPECT_EQ(warp.leading([](int) { return true; }), LANES);
 }
 
-/// X = C^-1, C'C = A.
+/// Checks X = C^-1, C'C = A.
 TEST(SmallMatrices, InvertTheFactorOfASubBlock) {
   Random random(3);
   const Stored<double> C = well_conditioned(IB, random).cast<double>();
@@ -88,7 +88,7 @@ TEST(SmallMatrices, InvertTheFactorOfASubBlock) {
     }
 }
 
-/// X = R^-1 for both blocks, however they are graded: |R X - I| < 64 eps |R| |X| in every entry.
+/// Checks X = R^-1 for both blocks, however they are graded: |R X - I| < 64 eps |R| |X| in every entry.
 TEST(SmallMatrices, InvertDiagonalBlocks) {
   Random random(6);
   for (const real range : {0, 5, 100, 140}) {

@@ -6,7 +6,7 @@
 #include "call.h"
 #include "solve_modified_call.h"
 
-/// Many modifications of one factor, solved with.
+/// Solutions with many modifications of one factor.
 namespace gpucholmod::test {
 namespace {
 
@@ -93,7 +93,8 @@ TEST(SolveModified, WeightsAndScales) {
     }
 }
 
-/// What is added and removed gives A back, and nothing fails under way, however large it is: what is added goes first.
+/// Checks that columns that are added and removed give A back, however large they are: no pivot fails on the way, as
+/// added columns come first.
 TEST(SolveModified, SameColumnsInAndOut) {
   Random random(8);
   const Doubles R = well_conditioned(90, random).cast<double>();
@@ -104,8 +105,8 @@ TEST(SolveModified, SameColumnsInAndOut) {
   }
 }
 
-/// The verdict, and the pivot, are those of modify(), on both sides of singular; unless A_j is so near to it that
-/// rounding decides.
+/// Checks that the verdict and the pivot are those of modify(), on both sides of singular, unless A_j is so near to
+/// singular that rounding decides.
 TEST(SolveModified, WhatIsPositiveDefinite) {
   for (const index_t n : {9, 64, 130})
     for (const index_t k : {1, 5})
@@ -145,7 +146,7 @@ TEST(SolveModified, WhatIsPositiveDefinite) {
       }
 }
 
-/// Members come in blocks, and with right-hand sides of their own or not; each is as it is alone.
+/// Checks that members in blocks, with common right-hand sides or their own, have the results of each member alone.
 TEST(SolveModified, ManyAreAsEachAlone) {
   Random random(10);
   const index_t n = 130, f = 700;
@@ -175,7 +176,7 @@ TEST(SolveModified, OnlyWhatIsWanted) {
                 b = random.normal(n, 2).cast<double>();
   std::vector<double> w(3 * f, 1);
   for (index_t q = 0; q < 3 * f; q += 2) w[size_t(q)] = -1;
-  w[3] = 1e14;  // by the factor
+  w[3] = 1e14;  // R is modified for this member
   std::vector<Member> members;
   for (index_t j = 0; j < f; ++j)
     members.push_back({V.middleCols(3 * j, 3), {w.begin() + 3 * j, w.begin() + 3 * j + 3}});
@@ -215,7 +216,7 @@ TEST(SolveModified, NothingToDo) {
   EXPECT_DOUBLE_EQ(same.logdet[0], 3 * std::log(16.0));
 }
 
-/// Numbers whose squares leave the range go by the factor, which is scaled.
+/// Numbers whose squares leave the range: R, which is scaled, is modified for each member.
 TEST(SolveModified, EndsOfTheRange) {
   Random random(12);
   const Doubles R = well_conditioned(30, random).cast<double>(), V = (random.normal(30, 2) / 9).cast<double>(),
@@ -261,7 +262,7 @@ TEST(SolveModified, CanBeStopped) {
   Random random(14);
   const Doubles R = well_conditioned(20, random).cast<double>(), b = random.normal(20, 1).cast<double>();
   std::vector<Member> members(6000, signed_member(Sign::update, (random.normal(20, 3) / 9).cast<double>()));
-  for (std::size_t j = 0; j < members.size(); j += 1500) members[j].w.assign(3, 1e12);  // by the factor
+  for (std::size_t j = 0; j < members.size(); j += 1500) members[j].w.assign(3, 1e12);  // R is modified for these
   const auto held = cpu::borrow(R.data(), 20, cpu::ordinary_memory);
   struct Stop {};
   double told = -1;

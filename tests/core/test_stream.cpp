@@ -7,7 +7,7 @@
 #include "stream/pipeline.h"
 #include "stream_call.h"
 
-/// The stream method as a GPU does it: all the way of a factor, with a device that is late, and the GPU's kernels.
+/// The stream method as on a GPU: the whole way of a factor, with a device that is late, and the GPU's kernels.
 namespace gpucholmod::test {
 namespace {
 
@@ -23,7 +23,7 @@ struct StreamRun {
   Watch on_read = {}, on_write = {};
 };
 
-/// A run in which everything but kernel and budget varies with i.
+/// Returns a run in which everything but kernel and budget varies with i.
 StreamRun variant(unsigned i, Kernel kernel, double budget) {
   StreamRun how;
   how.uplo = uplos[i / 2 % 2];
@@ -46,12 +46,12 @@ std::string text(const StreamRun& how) {
 template <class S>
 struct Streamed {
   stream::Run<S> run;
-  Stored<S> R;  ///< NaN where nothing was written
+  Stored<S> R;  ///< the result, NaN where nothing was written
   Work outcome;
   int panels = 0, slots = 0;
 };
 
-/// p.R is upper, whatever how.uplo is.
+/// Runs the stream method on p with a device that is late. p.R is upper, whatever how.uplo is.
 template <class T, class S>
 Streamed<S> stream_lazily(const Problem<S>& p, const StreamRun& how, const Poll& poll = no_poll) {
   const auto result = std::make_shared<Streamed<S>>();
@@ -74,7 +74,7 @@ Streamed<S> stream_lazily(const Problem<S>& p, const StreamRun& how, const Poll&
   return *result;
 }
 
-/// All of the factor in one piece, as many columns of V after the other as go in one pass.
+/// Returns the result for the whole factor in one piece, in passes over as many columns of V as one pass takes.
 template <class T>
 Stored<T> in_one_piece(Problem<double> p, Kernel kernel) {
   const Stored<double> V = p.V;
@@ -91,7 +91,7 @@ Stored<T> in_one_piece(Problem<double> p, Kernel kernel) {
   return R;
 }
 
-/// In every division into panels, with every kernel.
+/// Checks that every division into panels, with every kernel, gives the bits of the factor in one piece.
 template <class T, class S>
 void agrees(const Problem<double>& given, unsigned& i) {
   const Problem<S> p = as<S>(given);
@@ -121,8 +121,8 @@ TEST(Stream, DoesNotDependOnHowTheFactorTravels) {
   agrees<double, double>(quick_problem(Sign::downdate, sanitized ? 640 : 900, 9), i);
 }
 
-/// Rescalings and refused blocks, whose transforms go from one panel to the next too; with 9 columns the metric is
-/// renewed, with 17 segments end.
+/// Rescalings and rejected row blocks, whose transforms also pass from one panel to the next. With 9 columns the metric
+/// is renewed, with 17 columns segments end.
 TEST(Stream, DoesNotDependOnItWhereTheGuardRefusesEither) {
   unsigned i = 0;
   const index_t n = 400;
@@ -140,7 +140,7 @@ TEST(Stream, DoesNotDependOnItWhereTheGuardRefusesEither) {
   EXPECT_GT(rescalings, 0) << "the test is of no use";
 }
 
-/// Otherwise the tests here are of no use.
+/// Checks that the budgets give all sorts of panels; otherwise the tests here are of no use.
 TEST(Stream, HasAllSortsOfPanels) {
   const index_t n = 900, k = 5;
   const Problem<double> p = quick_problem(Sign::update, n, k);
@@ -156,7 +156,7 @@ TEST(Stream, HasAllSortsOfPanels) {
   EXPECT_TRUE(one_slot);
 }
 
-/// The residual ratio of matrices.h < 30, at the least budget.
+/// Checks that the residual ratio of matrices.h is below 30, at the least budget.
 TEST(Stream, ResidualRatio) {
   for (const Precision precision : precisions)
     for (int which = int(precision); which < int(std::size(cases)); which += sanitized ? 8 : 3) {
@@ -196,8 +196,8 @@ TEST(Stream, NamesTheFailingPivotOfAnyPanel) {
   }
 }
 
-/// Where an earlier pass fails further down, that may be named instead: all that is certain is that this leading minor
-/// is not positive definite.
+/// A downdate whose second pass fails. An earlier pass may fail further down, and its pivot may be named instead: all
+/// that is certain is that the leading minor of the named pivot is not positive definite.
 TEST(Stream, NoticesADowndateThatOnlyFailsInTheSecondPass) {
   const index_t n = 400, k = 70, pivot = 250;
   Problem<double> p = quick_problem(Sign::downdate, n, k), first = p;
@@ -236,7 +236,7 @@ TEST(Stream, StopsAtAnEntryThatCannotBeUsed) {
 
 struct Interrupt {};
 
-/// Reading takes 1 ms a column, so that there is time for poll to be called.
+/// Checks that poll() can end a run. Reading takes 1 ms a column, so that there is time to call poll().
 TEST(Stream, LetsPollAbandonIt) {
   const index_t n = 300, k = 5;
   const Problem<double> p = quick_problem(Sign::update, n, k);

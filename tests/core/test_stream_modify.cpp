@@ -6,7 +6,7 @@
 #include "base/threads.h"
 #include "stream_request.h"
 
-/// What modify() gives by method stream, on the CPU.
+/// Results of modify() by method stream, on the CPU.
 namespace gpucholmod::test {
 namespace {
 
@@ -126,7 +126,7 @@ TEST(StreamOnHost, NamesTheFailingPivotOfAnyPanel) {
       }
 }
 
-/// What is wrong with R is an error wherever it is, also where a downdate of its leading part fails.
+/// Checks that a bad entry of R is an error wherever it is, also if a downdate of the leading part of R fails.
 TEST(StreamOnHost, RefusesAFactorThatCannotBeUsed) {
   const index_t n = 500, k = 6;
   const Problem<double> good = quick_problem(Sign::downdate, n, k);
@@ -167,7 +167,8 @@ TEST(StreamOnHost, RefusesAFactorThatCannotBeUsed) {
   EXPECT_EQ(text(*error, "argument"), "V");
 }
 
-/// Scaled as by method blocked, whether that is known at once, on the way, or only in the end.
+/// Checks that numbers are scaled as by method blocked, whether the need is known at once, on the way, or only in the
+/// end.
 template <class S>
 void survives(Precision precision, double scale_of_R, double scale_of_V, double last_column) {
   const index_t n = 300, k = 6;

@@ -6,7 +6,7 @@
 #include "stream/workers.h"
 #include "stream_call.h"
 
-/// What the stream method is made of: its plan, the way between a factor and a chunk, and the threads.
+/// The parts of the stream method: its plan, the way between a factor and a chunk, and the threads.
 namespace gpucholmod::test {
 namespace {
 
@@ -15,7 +15,7 @@ using stream::Panel;
 using stream::Plan;
 using stream::Workers;
 
-/// Panels and chunks follow each other without gap, and fit into what there is.
+/// Checks that panels and chunks follow each other without gap, and that the plan fits into the budget.
 void expect_sound(const Plan& plan, double budget) {
   int strip = 0, most_strips = 0;
   index_t most_words = 0, column = 0, most_chunk = 0;
@@ -95,7 +95,7 @@ TEST(StreamPlan, WholeIsOnePanel) {
   }
 }
 
-/// A modest budget is no reason to give up that panels come, are modified and go at the same time.
+/// Checks that a modest budget leaves slots enough for panels to come, to be modified and to go at the same time.
 TEST(StreamPlan, KeepsItsSlotsInSmallMemory) {
   for (const index_t n : {1000, 16384}) {
     const double whole = Plan(n, 16, 0, 8, ample, true).device_bytes();
@@ -109,7 +109,7 @@ TEST(StreamPlan, NeedsMemoryOfOrderN) {
       EXPECT_NEAR(least_budget(200000, k, word) / least_budget(100000, k, word), 2, 0.05);
 }
 
-/// Copies everything to `scratch`, as a file does.
+/// A source that copies everything to `scratch`, as a file does.
 template <class S>
 struct CopyingSource : WatchedSource<S> {
   using WatchedSource<S>::WatchedSource;
@@ -118,11 +118,11 @@ struct CopyingSource : WatchedSource<S> {
   }
 };
 
-/// A small factor with nothing special about it, and a chunk of a panel that ends behind row `rows`.
 template <class S>
 Stored<S> plain_factor(index_t n) {
   return as<S>(quick_problem(Sign::update, n, 1)).R;
 }
+/// The memory of a chunk with columns begin to end - 1, and with the rows of a panel that ends behind them.
 template <class T>
 struct ChunkMemory {
   ChunkMemory(index_t begin, index_t end)
@@ -136,7 +136,7 @@ struct ChunkMemory {
 struct Columns {
   index_t n, begin, end;
 };
-/// Inside, across the end of the factor, wholly behind it; and of a factor smaller than anything.
+/// Columns inside a factor, across its end and wholly behind it; and of a factor of order 1.
 const Columns chunks[] = {{300, 0, 300},   {300, 37, 101},  {300, 128, 256}, {300, 299, 300},
                           {300, 290, 310}, {300, 300, 384}, {300, 350, 351}, {1, 0, 128}};
 
@@ -163,7 +163,7 @@ void fills(const Columns& at, Uplo uplo, int e) {
   EXPECT_FALSE(seen.bad_diagonal);
 }
 
-/// NaN, where it is not to be looked at, would be in `out`; the rest of `out` stays NaN.
+/// Checks that empty() reads no entry outside of the factor, all of which are NaN, and leaves the rest of `out` NaN.
 template <class S, class T>
 void empties(const Columns& at, Uplo uplo, int e) {
   const auto [n, begin, end] = at;
@@ -182,7 +182,7 @@ void empties(const Columns& at, Uplo uplo, int e) {
   index_t bad = 0;
   for (index_t j = 0; j < n; ++j)
     for (index_t i = 0; i < n; ++i) {
-      const index_t column = uplo == Uplo::upper ? j : std::max(i, j);  // of the chunk that brings it
+      const index_t column = uplo == Uplo::upper ? j : std::max(i, j);  // column of the chunk that brings the entry
       const bool written = column >= begin && column < end;
       bad += !written ? !std::isnan(out(i, j)) : out(i, j) != (i > j ? S(0) : S(T(R(i, j))));
     }
@@ -315,7 +315,7 @@ TEST(Workers, TasksThatHaveNotBegunAreDropped) {
       auto token = std::make_shared<int>();
       const std::weak_ptr<int> dropped = token;
       Workers workers(2);
-      workers.submit([&begun, dropped](int) {  // ends when the tasks behind it are gone
+      workers.submit([&begun, dropped](int) {  // ends when the tasks behind this one are gone
         begun = true;
         while (!dropped.expired()) std::this_thread::yield();
       });

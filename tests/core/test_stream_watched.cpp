@@ -5,8 +5,8 @@
 #include "stream/run.h"
 #include "stream_request.h"
 
-/// Method stream on the CPU, watched: what breaks it off, and the memory of the factor itself as the place of the
-/// result.
+/// Method stream on the CPU, with its reads and writes watched: interrupts, errors, and results in the memory of the
+/// factor itself.
 namespace gpucholmod::test {
 namespace {
 
@@ -29,7 +29,7 @@ TEST(StreamOnHost, LetsPollAbandonIt) {
   }
 }
 
-/// The same on memory, watched; `overwrites`: as in stream::run().
+/// Runs modify() by method stream on memory whose reads and writes are watched; `overwrites` as in stream::run().
 template <class S>
 Outcome modify_watched(const S* R, const Problem<S>& p, S* out, Request request, bool overwrites,
                        const Watch& on_read = {}, const Watch& on_write = {}, const Poll& poll = no_poll) {
@@ -119,7 +119,7 @@ TEST(StreamOnHost, DoesNotTouchThePlaceOfAFactorThatItCannotModify) {
         }
 }
 
-/// The run that writes nothing can be interrupted at no cost.
+/// Checks that an interrupt of the run that writes nothing leaves the factor as it was.
 TEST(StreamOnHost, AnInterruptBeforeWritingLeavesThePlaceAlone) {
   const index_t n = 400, k = 6;
   const Problem<double> p = quick_problem(Sign::downdate, n, k);

@@ -14,10 +14,10 @@ struct SubstitutionRun {
   int advancers = 2;
   unsigned delay = 0;
   Simulated card = Simulated::clusters;
-  int ranks = 1;  ///< that the factor lies on; then WORKERS_OF_STRIP blocks of threads of each advance
+  int ranks = 1;  ///< ranks that hold the factor; if several, WORKERS_OF_STRIP thread blocks of each advance
 };
 
-/// A factor as it lies on a GPU, and what a substitution leaves behind for the next.
+/// A factor as stored on a GPU, and the inverses that a substitution leaves for the next.
 template <class T>
 struct Factor {
   int blocks;
@@ -36,7 +36,8 @@ struct Factor {
   static constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 };
 
-/// What a rank but the first has: of R its own strips, and what links its blocks to others; NaN elsewhere.
+/// A rank other than the first: of R its own strips, in order back also the blocks that link its blocks to others; NaN
+/// elsewhere.
 template <Order order, class T>
 struct OtherThanFirst {
   Stored<T> R;
@@ -60,7 +61,7 @@ struct OtherThanFirst {
   }
 };
 
-/// X with R'X = B, or RX = B.
+/// Returns X with R'X = B, or RX = B.
 template <Order order, int K, class T>
 Stored<double> substitute_of(Factor<T>& R, const Stored<double>& B, const SubstitutionRun& how) {
   const index_t n = B.rows(), k = B.cols();
@@ -134,7 +135,7 @@ Stored<double> substitute(Factor<T>& R, const Stored<double>& B, const Substitut
   return X;
 }
 
-/// ||B - op(R) X||_1 / (eps (||R||_1 ||X||_1 + ||B||_1)), in long double.
+/// Returns ||B - op(R) X||_1 / (eps (||R||_1 ||X||_1 + ||B||_1)), in long double.
 template <class T>
 double residual(Order order, const Stored<T>& R, const Stored<double>& B, const Stored<double>& X) {
   const Matrix U = Stored<T>(R.template triangularView<Eigen::Upper>()).template cast<real>();
@@ -162,7 +163,7 @@ void expect_solved(const Matrix& R, index_t k) {
         Factor<T> anew(stored);
         EXPECT_TRUE(same_bits(substitute<order>(anew, B, {3, 2, card}), X));
       }
-  Factor<T> other(stored);  // whose inverses have been found in the other order
+  Factor<T> other(stored);  // its inverses have been found in the other order
   substitute<order == Order::forward ? Order::back : Order::forward>(other, B);
   EXPECT_TRUE(same_bits(substitute<order>(other, B), X));
 }
@@ -181,7 +182,8 @@ TEST(Substitution, SolvesInEitherOrderWithAnySize) {
   }
 }
 
-/// Forward every column has the same sums, whoever takes it off; back they are added up in an order of their own.
+/// Checks solutions on several ranks. Forward, a column has the same sums whichever rank subtracts them; back, sums are
+/// added up in an order of their own.
 template <Order order, class T>
 void expect_solved_on_ranks(index_t n, index_t k) {
   Random random(8);
@@ -193,7 +195,7 @@ void expect_solved_on_ranks(index_t n, index_t k) {
     const Stored<double> X = substitute<order>(factor, B, {0, 0, Simulated::clusters, ranks});
     EXPECT_LT(residual(order, R, B, X), 10);
     EXPECT_TRUE(same_bits(substitute<order>(anew, B, {0, 3, Simulated::clusters, ranks}), X));
-    EXPECT_TRUE(same_bits(substitute<order>(factor, B, {0, 2, Simulated::clusters, ranks}), X));  // inverses are there
+    EXPECT_TRUE(same_bits(substitute<order>(factor, B, {0, 2, Simulated::clusters, ranks}), X));  // inverses are known
     if (order == Order::forward) {
       EXPECT_TRUE(same_bits(substitute<order>(alone, B), X));
     }
@@ -215,7 +217,7 @@ TEST(Substitution, RunsOnSeveralRanks) {
   expect_solved_on_ranks<Order::back, float>(700, 1);
 }
 
-/// Diagonal blocks that are refined, between such as are not.
+/// Diagonal blocks that are refined, between blocks that are not.
 TEST(Substitution, RefinesWhereAnInverseIsIllConditioned) {
   Random random(5);
   const index_t n = 960;
@@ -227,8 +229,8 @@ TEST(Substitution, RefinesWhereAnInverseIsIllConditioned) {
   expect_solved<Order::back, double>(R, 5);
 }
 
-/// Rows that are graded: of a condition of 1e4 and 1e13, which spoils an inverse in the order back alone; and an entry
-/// whose square is none.
+/// Graded rows with a condition of 1e4 and of 1e13, which spoils an inverse in the order back alone; and an entry whose
+/// square vanishes.
 TEST(Substitution, SubstitutesWhereAnInverseIsTooInaccurate) {
   Random random(6);
   Matrix R = well_conditioned(320, random);
@@ -249,7 +251,7 @@ TEST(Substitution, SubstitutesWhereAnInverseIsTooInaccurate) {
   expect_solved<Order::back, double>(R, 5);
 }
 
-/// Factors whose inverses are useless, some of their diagonal blocks and all.
+/// Factors for which the inverses of some diagonal blocks, or of all, are useless.
 TEST(Substitution, LeavesAResidualOfRoundingWhateverTheCondition) {
   Random random(7);
   for (const index_t n : {64, 200, 700})

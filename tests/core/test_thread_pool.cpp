@@ -16,7 +16,7 @@ using namespace gpucholmod;
 
 namespace {
 
-/// Waits for what other threads do; false: a minute is over.
+/// Waits until done(), which other threads make true. Returns false after a minute.
 template <class F>
 bool wait_until(F&& done) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
@@ -24,7 +24,7 @@ bool wait_until(F&& done) {
   return done();
 }
 
-/// Threads that `count` helpers run in, all of them at the same time.
+/// Returns the threads in which `count` helpers run, all of them at the same time.
 std::set<std::thread::id> threads_of(int count) {
   std::set<std::thread::id> seen;
   std::set<int> numbers;

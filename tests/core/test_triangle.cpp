@@ -45,7 +45,7 @@ TYPED_TEST(Triangle, IsSummedUpAndCopied) {
                     4 * double(n) * double(std::numeric_limits<T>::epsilon()) * double(sum));
         for (const int threads : {2, 3, 7})
           EXPECT_EQ(cpu::squares_by_threads<T>(instructions, view, uplo, threads), of_one);
-        // whichever entry is none, or too large, is found
+        // any entry that is not finite, or too large, is found
         for (index_t j = 0; j < n; j += 1 + n / 8)
           for (index_t i = uplo == Uplo::upper ? 0 : j; i < (uplo == Uplo::upper ? j + 1 : n); i += 1 + n / 16)
             for (const T bad : {nan, -std::numeric_limits<T>::infinity(), std::numeric_limits<T>::max()}) {

@@ -5,8 +5,8 @@
 #include "vanishing.h"
 #include "mpi/factor.h"
 
-/// Entries of the diagonal that would cease to be normal numbers, wherever a factor is: an error of class bad_diagonal,
-/// after which nothing has changed.
+/// Diagonal entries that would cease to be normal numbers, in every storage of a factor: an error of class
+/// bad_diagonal, after which nothing has changed.
 namespace gpucholmod::test {
 namespace {
 
@@ -37,7 +37,7 @@ void matrices_and_files_keep_their_diagonal() {
           if (n == 1 && how.taken == 0) p.V *= std::numeric_limits<S>::min();
           if (uplo == Uplo::lower) p.R.transposeInPlace();
           for (const Way& way : all) {
-            if (way.method == Method::refactor && how.taken != 0) continue;  // squares of such numbers are no numbers
+            if (way.method == Method::refactor && how.taken != 0) continue;  // squares of such numbers vanish
             const Request request = request_for(p, way, how, uplo);
             Stored<S> out(n, n);
             expect_vanished<S>(
@@ -88,7 +88,7 @@ TEST(Vanishing, OfTheCallersMemory) {
   the_callers_memory_keeps_its_diagonal<float>();
 }
 
-/// Where nothing is added or taken away.
+/// A scale alone, without any column that is added or removed.
 TEST(Vanishing, ByAScaleAlone) {
   Stored<double> R = Stored<double>::Identity(3, 3), out(3, 3);
   R(1, 1) = 1e-200;
@@ -111,7 +111,7 @@ TEST(Vanishing, ByAScaleAlone) {
   EXPECT_TRUE(same_bits(R, before));
 }
 
-/// An entry that is none to begin with.
+/// A given entry that is no normal number.
 TEST(Vanishing, WhatIsGiven) {
   Stored<double> R = Stored<double>::Identity(4, 4), V = Stored<double>::Ones(4, 1) * 1e-3, out(4, 4);
   R(2, 2) = 1e-310;
@@ -170,7 +170,7 @@ void held_factors_keep_their_diagonal(Precision precision) {
           EXPECT_FALSE(begun);
           EXPECT_FALSE(made);
           EXPECT_EQ(triangle(*f), p.R);
-          // What stays within the range is done, in place as well.
+          // A modification that stays within the range is done, in place as well.
           EXPECT_EQ(f->modify(p.V.data(), task_of(*f, {Sign::update, p.R, p.V}, 4), nullptr, no_poll, begun).pivot, -1);
           EXPECT_GE(triangle(*f)(n - 1, n - 1), 4 * p.R(n - 1, n - 1));
         }
@@ -180,7 +180,7 @@ TEST(Vanishing, OfFactorsThatAreHeld) {
   held_factors_keep_their_diagonal<float>(Precision::single);
 }
 
-/// A direction without news is forgotten until the last step before its entry would leave the range.
+/// Checks that an entry that no column changes is scaled down until the next step would take it out of the range.
 TEST(Vanishing, ByForgetting) {
   const double scale = std::sqrt(0.5);
   const auto steps = [](auto&& step) {
@@ -230,7 +230,7 @@ TEST(Vanishing, ByForgetting) {
   }), 2044, 1);
 }
 
-/// Members of a batch, beside others that stay within the range.
+/// Members of a batch, beside members that stay within the range.
 TEST(Vanishing, OfMembersOfABatch) {
   for (const Precision precision : precisions)
     for (const Vanishing& how : all_that_vanish)
@@ -263,8 +263,8 @@ TEST(Vanishing, OfMembersOfABatch) {
         }
 }
 
-/// Downdates that leave the bounds of what is known, but not the range, go on in place, and give what a new factor
-/// gives.
+/// Downdates that leave the bounds known for the entries, but not the range, go on in place, and give the result of a
+/// new factor.
 TEST(Vanishing, DoesNotComeOfManyDowndates) {
   const index_t n = 20;
   Random random(5);
@@ -293,7 +293,7 @@ TEST(Vanishing, DoesNotComeOfManyDowndates) {
   EXPECT_LT((member(numbers(*held), n, 0) - triangle(*f)).cwiseAbs().maxCoeff(), 1e-13);
 }
 
-/// A modification that solve_modified() does by the factor.
+/// A modification for which solve_modified() modifies R.
 TEST(Vanishing, OfOneOfManyModifications) {
   Problem<double> p = problem_of<double>(all_that_vanish[1], 9, 1);
   const auto f = cpu::hold(p.R.data(), 9, Uplo::upper, Precision::double_, 0, cpu::ordinary_memory);
@@ -313,7 +313,7 @@ TEST(Vanishing, OfOneOfManyModifications) {
   EXPECT_EQ(number(*error, "member"), 2);
 }
 
-/// Several processes: the same in all of them.
+/// Checks that a factor over several processes throws the same error in all of them.
 TEST(Vanishing, OfFactorsOverProcesses) {
   const index_t n = 150;
   for (const Vanishing& how : all_that_vanish)

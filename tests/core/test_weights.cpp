@@ -7,14 +7,14 @@
 namespace gpucholmod::test {
 namespace {
 
-/// The factor of scale^2 A + V diag(w) V' by long double, and what modify() is asked for it.
+/// A problem, in long double: R, V, weights w and a scale, for the factor of scale^2 A + V diag(w) V'.
 struct Weighted {
   Matrix R, V;
   std::vector<double> w;
   double scale = 1;
 };
 
-/// ||R~'R~ - (scale^2 A + V W V')||_1 by eps (||scale^2 A||_1 + ||V |W| V'||_1).
+/// Returns ||R~'R~ - (scale^2 A + V W V')||_1 / (eps (||scale^2 A||_1 + ||V |W| V'||_1)), R~ being X.
 double residual(const Weighted& p, const Matrix& X, double eps) {
   Matrix W = p.V, sizes = p.V;
   for (index_t q = 0; q < p.V.cols(); ++q) {
@@ -57,7 +57,7 @@ Weighted example(index_t n, std::vector<double> w, double scale = 1, unsigned se
           scale};
 }
 
-/// `count` weights of both signs, of sizes from 10^-range to 10^range, and some zeros.
+/// Returns `count` weights of both signs, of sizes from 10^-range to 10^range, and some zeros.
 std::vector<double> mixed(index_t count, double range) {
   std::vector<double> w;
   for (index_t q = 0; q < count; ++q)
@@ -86,7 +86,7 @@ TEST(Weights, ResidualRatio) {
     }
 }
 
-/// What is added and removed by turns gives R back, and no pivot fails, however large.
+/// Checks that columns that are added and removed by turns give R back, however large, and that no pivot fails.
 TEST(Weights, SameRowsInAndOut) {
   for (const Way& way : all_ways())
     for (const double size : {0.1, 1.0, 1e3}) {
@@ -102,11 +102,11 @@ TEST(Weights, SameRowsInAndOut) {
     }
 }
 
-/// Rank by rank it would fail.
+/// Checks that only the final matrix decides: column by column, the modification would fail.
 TEST(Weights, OnlyTheFinalMatrixCounts) {
   for (const Way& way : all_ways()) {
     Weighted p = example(100, {-1, 1, -1, 1});
-    p.V.col(0) = p.R.row(40).transpose() * 1.5L;  // A - this is indefinite
+    p.V.col(0) = p.R.row(40).transpose() * 1.5L;  // A minus the square of this column is indefinite
     p.V.col(1) = p.R.row(40).transpose() * 2;
     p.V.col(2) = p.R.row(70).transpose() * 3;
     p.V.col(3) = p.R.row(70).transpose() * 2.9L;

@@ -4,12 +4,12 @@
 namespace gpucholmod::test {
 namespace {
 
-/// ||R~'R~ - (R'R + sigma VV')||_1 / (eps (||R'R||_1 + ||VV'||_1)).
+/// Returns ||R~'R~ - (R'R + sigma VV')||_1 / (eps (||R'R||_1 + ||VV'||_1)).
 double units(const Problem<double>& p, const Doubles& R, Precision precision) {
   return Residual(p).ratio(R, epsilon(precision)) * double(p.R.cols() + p.V.cols());
 }
 
-/// Entries of one sign: sums over the columns of V grow with every term, and so does what is rounded off them.
+/// Returns a problem with V of one sign: sums over its columns grow with every term, and so do their rounding errors.
 Problem<double> wide(Sign sign, index_t n, index_t k, Precision precision) {
   Random random(unsigned(n + 7 * k));
   const Matrix R = well_conditioned(n, random), V = random.uniform(n, k);
@@ -41,7 +41,7 @@ TEST_P(Wide, OneFactor) {
         }
 }
 
-/// Members that are kept side by side and members that are not, as many as fill one group and begin another.
+/// Members side by side in groups, and scattered members; they fill one group and begin another.
 TEST_P(Wide, MembersOfABatch) {
   for (const Precision precision : precisions)
     for (const index_t k : {64, 65, 1000, 4000}) {
@@ -60,7 +60,7 @@ TEST_P(Wide, MembersOfABatch) {
     }
 }
 
-/// Of a wide V too, members that fail stay as they are, and all others change.
+/// Checks that members that fail stay as they are, and that all others change, with a wide V, too.
 TEST_P(Wide, MembersThatFail) {
   const index_t k = 100;
   std::vector<Problem<double>> members;

@@ -4,12 +4,12 @@
 #include "grid_measure.h"
 #include "reshape_call.h"
 
-/// Zeros on the diagonal of a factor, for which there are stand-ins: on the kernels of a GPU, and of factors that are
-/// kept. What every storage has to do is in modify_diagonal.h.
+/// Zeros on the diagonal of a factor, which are replaced by stand-ins: in the kernels of a GPU, and in factors that are
+/// kept. The contract of every storage is in modify_diagonal.h.
 namespace gpucholmod::test {
 namespace {
 
-/// All zero, and with every third diagonal entry and every sixth row 0.
+/// Returns two factors: one that is zero, and R with every third diagonal entry and every sixth row 0.
 std::vector<Stored<double>> with_zeros(Stored<double> R) {
   for (index_t i = 0; i < R.rows(); i += 3) {
     R(i, i) = 0;
@@ -74,7 +74,7 @@ Task adding(const HeldFactor& f, index_t k) {
   return task;
 }
 
-/// What needs a positive definite matrix names the first zero, and nothing changes.
+/// Checks that operations that need a positive definite matrix name the first zero, and change nothing.
 TEST(Zeros, WhatAFactorWithZerosCannotDo) {
   Stored<double> R = Stored<double>::Identity(5, 5);
   R(3, 3) = 0;
@@ -106,7 +106,7 @@ TEST(Zeros, WhatAFactorWithZerosCannotDo) {
   EXPECT_EQ(contents(*f->copy()), R);
 }
 
-/// As soon as something has come everywhere, it is a factor as any other, also where it was forgotten for long before.
+/// Checks that a factor without zeros left is like any other, also if it was scaled down for long before.
 TEST(Zeros, AreGoneWhenSomethingHasCome) {
   const index_t n = 12;
   for (const Precision precision : precisions) {
@@ -132,7 +132,8 @@ TEST(Zeros, AreGoneWhenSomethingHasCome) {
   }
 }
 
-/// A row whose diagonal entry is 0 keeps small numbers beside a V that is too large, or that goes into another factor.
+/// Checks that a row with a zero on the diagonal keeps its small numbers if V is too large, or if the result goes into
+/// another factor.
 TEST(Zeros, SmallNumbersStayWhereLargeOnesDoNotCome) {
   for (const Precision precision : precisions) {
     const bool single = precision == Precision::single;

@@ -1,4 +1,4 @@
-/// What nearly every test includes: the Makefile has it compiled once, ahead of them.
+/// The headers that nearly every test includes. The Makefile has this file compiled once, ahead of the tests.
 
 #include <gtest/gtest.h>
 

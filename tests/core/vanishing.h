@@ -4,17 +4,17 @@
 
 #include "call.h"
 
-/// Entries of the diagonal that would cease to be normal numbers.
+/// Diagonal entries that would cease to be normal numbers.
 namespace gpucholmod::test {
 
-/// A factor whose last entry of the diagonal vanishes, by `scale` or by a column that is taken away.
+/// A factor whose last diagonal entry vanishes because of `scale` or of a column that is taken away.
 struct Vanishing {
   const char* name;
   Sign sign;
-  double last;   ///< of R's diagonal, by the smallest normal number
-  double taken;  ///< the last entry of V, by that of R
-  double scale;  ///< of R
-  double left;   ///< what the entry would become, at most, by the smallest normal number
+  double last;   ///< last diagonal entry of R, in units of the smallest normal number
+  double taken;  ///< last entry of V, as a multiple of that of R
+  double scale;  ///< scale of R
+  double left;   ///< upper bound of the new entry, in units of the smallest normal number
 };
 inline const Vanishing all_that_vanish[] = {
     {"a scale below 1", Sign::update, 1.5, 0, 0.5, 0.75 * 1.01},

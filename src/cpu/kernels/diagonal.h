@@ -1,10 +1,11 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// How many numbers load_block() and store_block() of a Square reach.
+/// The size of the memory that load_block() and store_block() of a Square access, in numbers.
 template <class P>
 constexpr int tile_words = P::rows * (P::rows > P::lanes ? P::rows : P::lanes);
 
-/// The m x m block on the diagonal whose corner is R, by rows; zeros left of its diagonal and behind it.
+/// Loads the m x m block on the diagonal whose first entry is at R, by rows; x is zero left of the diagonal and behind
+/// the block.
 template <class P, Uplo uplo>
 INLINE void load_triangle(const typename P::T* R, index_t ld, index_t m,
                           typename Square<typename P::T>::V (&x)[P::rows]) {
@@ -19,6 +20,7 @@ INLINE void load_triangle(const typename P::T* R, index_t ld, index_t m,
     UNROLL for (int i = 0; i < NB; ++i) x[i] = i < m ? S::load_part(R + i * ld, i, int(m)) : S::zero();
   }
 }
+/// Stores the upper triangle of the rows x to the m x m block on the diagonal whose first entry is at `out`.
 template <class P, Uplo uplo>
 INLINE void store_triangle(typename P::T* out, index_t ld, index_t m, typename Square<typename P::T>::V (&x)[P::rows]) {
   using S = Square<typename P::T>;
@@ -34,7 +36,7 @@ INLINE void store_triangle(typename P::T* out, index_t ld, index_t m, typename S
   }
 }
 
-/// Sum of the squares of such a block.
+/// Returns the sum of the squares of a block that load_triangle() has loaded.
 template <class T, int NB>
 INLINE T sum_of_squares(const typename Square<T>::V (&x)[NB]) {
   using S = Square<T>;
@@ -43,15 +45,15 @@ INLINE T sum_of_squares(const typename Square<T>::V (&x)[NB]) {
   return S::last(running_sums<T, NB>(sum));
 }
 
-/// Whether r^2 + ||v||^2 can be formed, r > 0: what overflows has been scaled away (scale_exponent), and below this
-/// limit what underflows might be of the size of r's last bit.
+/// Returns whether r^2 + ||v||^2 can be formed, r > 0. Scaling has excluded overflow (scale_exponent); if r is below
+/// the limit, squares that underflow might be of the size of r's last bit.
 template <class T>
 INLINE bool squares_well(T r) {
   return r > (sizeof(T) == 8 ? T(0x1p-484) : T(0x1p-36));
 }
 
-/// Divides the k numbers v, `ld` apart, by the power of two that brings the largest of them and r near 1. Returns that
-/// power. For the pivot only the ratio of v and r matters, and what comes of it has the same bits at any scale.
+/// Divides the k numbers v, `ld` apart, by the power of two that brings the largest of v and r near 1. Returns the
+/// power of two. The Householder step depends on the ratio of v and r only, and has the same bits at any scale.
 template <class T>
 NOINLINE T scale_column(T* v, index_t ld, index_t k, T r) {
   T largest = r;
@@ -64,7 +66,7 @@ NOINLINE T scale_column(T* v, index_t ld, index_t k, T r) {
   return std::scalbn(T(1), e);
 }
 
-/// Takes Householder steps for a block on the diagonal, one row after the other, and makes the transform of them.
+/// Computes Householder steps for a block on the diagonal, one row after the other, and their transform.
 template <class P, Sign sign, bool chains>
 class BlockSteps {
   using T = typename P::T;
@@ -73,12 +75,12 @@ class BlockSteps {
   static constexpr int NB = P::rows;
 
  public:
-  /// Begins with the block's rows x of R. The transform goes to H.
+  /// Takes the block's rows x of R. The transform is written to H.
   BlockSteps(const typename Square<T>::V (&x)[NB], const Reflector<P, sign, chains>& H) : H_(H) {
     UNROLL for (int i = 0; i < NB; ++i) Square<T>::store(R_ + i * NB, x[i]);
   }
 
-  /// Takes the block's columns of V, which are at Vt by rows. Returns the products of the first with all of them.
+  /// Takes the block's columns of V, stored at Vt by rows. Returns the products of the first column with all columns.
   INLINE V begin(const T* Vt, index_t ldv) {
     return change_and_multiply(0, [&](index_t q) INLINE_LAMBDA { return S::load(Vt + q * ldv); });
   }
@@ -88,8 +90,9 @@ class BlockSteps {
   ///   R~_i = (R_i + sigma y'V) / tau - R_i
   ///   V <- V - y (R~_i + R_i)               update
   ///   V <- V - y (R~_i + y'V) / (1 - tau)   downdate, from the *new* row, as in Chambers' mixed rotations
-  /// to the right of column i; up to there V stays, and R becomes meaningless. products: V'v, and those of column i + 1
-  /// afterwards. squares: as Strip's. False if there is no such rho, or r is not a positive normal number.
+  /// to the right of column i; in columns up to i, V stays as it is, and row i of R becomes meaningless. products: V'v,
+  /// and on return the products of column i + 1. squares: that of Strip. Returns false if there is no such rho, or if r
+  /// is not a positive normal number.
   INLINE bool reflect_row(index_t i, V& products, T& squares) {
     static constexpr auto right = [] {  // zeros, then ones
       std::array<T, 2 * NB> x{};
@@ -106,8 +109,8 @@ class BlockSteps {
       r /= unit;
       products = change_and_multiply(i, [&](index_t q) INLINE_LAMBDA { return S::load(H_.Y() + q * NB); });
     }
-    // Where v is zero, rho is r: the root of a number's square is that number. Two squares that are both rounded are
-    // compared: what a fused r * r - square leaves of equal ones is r's rounding error.
+    // If v is zero, rho is r, as the root of the rounded square of r is r. Both squares are rounded before they are
+    // compared: if they are equal, a fused r * r - of_v would leave the rounding error of r * r.
     const T of_v = S::entry(products, i), of_r = r * r;
     if (sign == Sign::downdate && !(of_r > of_v)) return false;
     const T rho = std::sqrt(sign == Sign::update ? of_r + of_v : of_r - of_v), sum = r + rho, g = 1 / sum,
@@ -130,7 +133,7 @@ class BlockSteps {
     return true;
   }
 
-  /// Completes the transform, when the first m rows are done; it leaves the rows behind them as they are.
+  /// Completes the transform after the first m rows are done. In the rows behind them the transform leaves zeros zero.
   void finish(index_t m) {
     const V g = S::load(scales_);
     for (index_t q = 0; q < H_.k; ++q) S::store(H_.Y() + q * NB, S::mul(S::load(H_.Y() + q * NB), g));
@@ -153,12 +156,12 @@ class BlockSteps {
   T pivot(index_t i) const { return pivots_[i]; }
 
  private:
-  /// Replaces each row q of V by change(q). Returns the products of column i of the new V with all its columns.
+  /// Replaces each row q of V' by change(q). Returns the products of column i of the new V' with all columns of V'.
   template <class Change>
   INLINE V change_and_multiply(index_t i, Change&& change) {
     constexpr int ways = 4;
     static_assert(longest_chain % ways == 0, "a chain ends with whole steps");
-    V sums[ways], before = S::zero();  // of the chains that have ended
+    V sums[ways], before = S::zero();  // before: the sum of the chains that have ended
     UNROLL for (int way = 0; way < ways; ++way) sums[way] = S::zero();
     const auto step = [&](index_t q, int way) INLINE_LAMBDA {
       const V v = change(q);
@@ -182,7 +185,7 @@ class BlockSteps {
     return chains ? S::add(before, total()) : total();
   }
 
-  Reflector<P, sign, chains> H_;  // its Y is V until all rows are done
+  Reflector<P, sign, chains> H_;  // H_.Y() holds V until all rows are done
   alignas(64) T R_[NB * NB];
   T pivots_[NB], scales_[NB] = {};
 };

@@ -1,42 +1,43 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Rotations of many small factors at once: every lane of a vector is a member, so that square roots and divisions are
-/// vectors' too.
+/// Describes rotations of many small factors at once: every lane of a vector is a member, so that square roots and
+/// divisions are vector operations too.
 ///
-/// A column v of V is kept as w = sqrt(h) v, and row i of R, while K columns go over it, as x = R_i / d. With p = w_i /
-/// x_i,
+/// A column v of V is kept as w = sqrt(h) v. Row i of R is kept as x = R_i / d while K columns modify the row. With p =
+/// w_i / x_i,
 ///
 ///   e = p^2 / (d^2 h)       update    rho = 1 + e   w~ = w - p x   x~ = x + (p / (d^2 h)) w     d~ = d / sqrt(rho)
 ///   h~ = h rho              downdate  rho = 1 - e   w~ = w - p x   x~ = x - (p / (d^2 h~)) w~   d~ = d sqrt(rho)
 ///
-/// and R~_i = d x in the end. h is 1 before the first row, d before the first column of each; x_i = R_ii y, where y
-/// grows by rho with an update and stays with a downdate. These are the rotations of cpu/kernels/rotations.h, which
-/// says why that is as good as true ones.
+/// and R~_i = d x in the end. h is 1 before the first row, and d is 1 before the first column of each row. x_i is
+/// R_ii y: an update multiplies y by rho, a downdate leaves y as it is. These are the rotations of
+/// cpu/kernels/rotations.h, which explains why they are as accurate as true rotations.
 ///
-/// With z = w_i / R_ii and g = (R~_ii / R_ii)^2 so far, g~ = g + z^2 / h or g - z^2 / h, rho = g~ / g and
-/// d^2 = g / y^2. Columns that are added come first, so y = g there, and the multipliers are p = z / y, z / h for w
-/// with an update, and z y / (h g~) for w~ with a downdate. Nothing but a sum waits for the column before: not a
+/// Let z = w_i / R_ii and g = (R~_ii / R_ii)^2 after the columns so far. Then g~ = g + z^2 / h or g - z^2 / h, rho =
+/// g~ / g and d^2 = g / y^2. Columns that are added come first, so y = g for them. The multipliers are p = z / y, z / h
+/// for w with an update, and z y / (h g~) for w~ with a downdate. Only a sum waits for the preceding column, no
 /// division.
 template <class T>
 struct GroupSteps {
   static constexpr index_t lanes = group_size<T>;
-  /// Of columns: there are 32 registers where a vector is a whole line.
+  /// The numbers of rows and of columns at once: 8 columns at most if a vector is a whole line, as there are 32
+  /// registers then.
   static constexpr int rows = GroupPass<T>::rows, most = Pack<T>::lanes == lanes ? 8 : 4;
   alignas(64) T p[rows][most][lanes];
-  T up[rows][most][lanes], down[rows][most][lanes];  ///< what w, and w~, is multiplied by for x~: one of them is zero
+  T up[rows][most][lanes], down[rows][most][lanes];  ///< multipliers of w and of w~ in x~: one of the two is zero
   T d[rows][lanes];
 };
 
-/// `verdict`: of one column, either; nothing is written but w.
+/// The signs of the columns of a pass. `verdict`: one column of either sign, of which only w is written.
 enum class GroupSigns { added, removed, both, verdict };
 
-/// Loads what C columns are multiplied by. It stays in a register: compilers would load it again for each of them.
+/// Loads a multiplier of C columns and keeps it in a register: compilers would load it again for each column.
 template <class P, int C>
 INLINE typename P::V load_step(const typename P::T* step) {
   return C > 1 ? P::kept(P::load(step)) : P::load(step);
 }
 
-/// C columns of m rows whose steps are known, of as many members as a vector has lanes, the first of which is `lane`.
+/// Applies the known steps of m rows to C columns, for as many members as a vector has lanes, from `lane` on.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
 INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const (&R)[GroupPass<T>::rows],
                        T* const (&out)[GroupPass<T>::rows], T* W, int m = GroupPass<T>::rows) {
@@ -66,9 +67,9 @@ INLINE void group_tile(const GroupSteps<T>& steps, index_t lane, const T* const 
     UNROLL for (int q = 0; q < K; ++q) P::store(W + (c * K + q) * lanes, w[q][c]);
 }
 
-/// The m x m block on the diagonal from `row` on, of as many members: finds their steps, leaves the new block in X (by
-/// rows, `rows` apart) and the new 1 / h in `unit`. Returns the bits of lanes where the bounds of a GroupPass are
-/// exceeded.
+/// Finds the steps of the m x m block on the diagonal from `row` on, for as many members as a vector has lanes. Writes
+/// the new block to X (by rows, `rows` apart) and the new 1 / h to `unit`. Returns the bits of the lanes that exceed
+/// the bounds of GroupPass.
 template <class P, int K, class T = typename P::T>
 NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, index_t lane, GroupSteps<T>& steps, T* X,
                                  T* unit) {
@@ -123,8 +124,8 @@ NOINLINE unsigned group_diagonal(const GroupPass<T>& pass, index_t row, int m, i
   return outside;
 }
 
-/// Asks for as many entries of a group as are done next, `batch_ahead` entries later. These addresses may lie beyond
-/// the group. Processors do not prefetch four rows that are read side by side.
+/// Prefetches as many entries of a group as are processed next, `batch_ahead` entries behind `next`. The addresses may
+/// lie beyond the group. Processors do not prefetch four rows that are read side by side.
 template <int entries, class T>
 INLINE void fetch_ahead(const T* next) {
   constexpr std::uintptr_t bytes = group_size<T> * sizeof(T);
@@ -132,7 +133,8 @@ INLINE void fetch_ahead(const T* next) {
   UNROLL for (int e = 0; e < entries; ++e) __builtin_prefetch(reinterpret_cast<const void*>(later + e * bytes), 0, 2);
 }
 
-/// Columns [column, n) of the rows from `row` on, whose steps are known.
+/// Applies the known steps of the rows from `row` on to columns [column, n), C at a time. Returns the first column that
+/// is left.
 template <class P, int K, int C, GroupSigns signs, class T = typename P::T>
 INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column, const GroupSteps<T>& steps) {
   constexpr index_t lanes = group_size<T>;
@@ -156,7 +158,7 @@ INLINE index_t group_tail(const GroupPass<T>& pass, index_t row, index_t column,
   return column;
 }
 
-/// The m rows of z from `row` on, whose steps are known.
+/// Applies the known steps of the m rows from `row` on to these rows of z.
 template <class P, int K, class T = typename P::T>
 NOINLINE void group_sides(const GroupPass<T>& pass, index_t row, int m, const GroupSteps<T>& steps) {
   constexpr index_t lanes = group_size<T>;

@@ -1,7 +1,7 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Substitution and rotations for many small factors at once, which GroupKernels (cpu/group_pass.h) describes. Numbers
-/// are computed as doubles, whatever R is stored in: a number of each member of a group fills `count` vectors.
+/// Solves with many small factors at once, as GroupKernels (cpu/group_pass.h) describes. The functions of this file
+/// compute in doubles, whatever scalar R is stored in: a number of each member of a group fills `count` vectors.
 template <class T>
 void solve_forward(const T* R, index_t n, double* b) {
   using P = Pack<double>;
@@ -38,7 +38,8 @@ void solve_back(const T* group, index_t n, double* b) {
   }
 }
 
-/// Returns `longer`, but sqrt(x^2 + y^2) by hypot in the lanes whose bits are set: there, the squares leave the range.
+/// Returns `longer`, except in the lanes whose bits are set in `which`: these get sqrt(x^2 + y^2) by hypot, as their
+/// squares leave the range.
 template <class P, class V = typename P::V>
 NOINLINE V lengths_by_hypot(unsigned which, V x, V y, V longer) {
   double xs[P::lanes], ys[P::lanes], lengths[P::lanes];
@@ -50,7 +51,7 @@ NOINLINE V lengths_by_hypot(unsigned which, V x, V y, V longer) {
   return P::load(lengths);
 }
 
-/// Finds the rotations that take `entries` into those of a row beside, `norm`, a number of each lane.
+/// Finds the rotations that take `entries` into `norm`, the entries of a neighbouring row, a number of each lane.
 template <class T, class Entry>
 INLINE void find_rotations(const Entry* entries, double* norm, double* sine, double* cosine) {
   using P = Pack<double>;
@@ -65,8 +66,9 @@ INLINE void find_rotations(const Entry* entries, double* norm, double* sine, dou
   }
 }
 
-/// Rotates `columns` entries of a row, which become those of the row beside, `out`, and of the row that is carried.
-/// From right to left where the next row is the one above, so that memory is read as one stream.
+/// Rotates `columns` entries of `row` and of the carried row; the results become entries of `out`, the neighbouring
+/// row, and of the carried row. Works from right to left if the next row is the row above, so that memory is read as
+/// one stream.
 template <class T, bool to_the_left>
 INLINE void rotate_row(const T* row, T* out, double* carried, const double* sines, const double* cosines,
                        index_t columns) {
@@ -89,7 +91,7 @@ INLINE void rotate_row(const T* row, T* out, double* carried, const double* sine
   }
 }
 
-/// Row `from` up to a smaller number, from the bottom up.
+/// Moves row `from` up to row `to`, from the bottom up.
 template <class T>
 void shift_left(const GroupShift<T>& shift) {
   constexpr index_t lanes = group_size<T>;
@@ -112,7 +114,7 @@ void shift_left(const GroupShift<T>& shift) {
   for (index_t i = 0; i < to; ++i) std::rotate(R(i, to), R(i, from), R(i, from + 1));
 }
 
-/// Row `from` down to a larger number, from the top down. Column `from` has but one entry in the rows that change.
+/// Moves row `from` down to row `to`, from the top down. Column `from` has only one entry in the rows that change.
 template <class T>
 void shift_right(const GroupShift<T>& shift) {
   constexpr index_t lanes = group_size<T>;

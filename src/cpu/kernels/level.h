@@ -1,6 +1,6 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Householder steps: any k, with `chains` where it is above longest_chain.
+/// Runs Householder steps, for any k; `chains` is true if k is above longest_chain.
 template <class Packed, Sign sign, Uplo uplo, bool chains>
 struct Reflecting {
   using P = Packed;
@@ -56,9 +56,10 @@ typename P::T sum_of(typename P::V x) {
   return lanes[0];
 }
 
-/// Columns column, column + 1, ... of the strip, from `row` on, by as many vectors at a time as pay: each all the way
-/// down where columns lie in memory (a column is read as a stream), each row block all the way across where rows do
-/// (what is fetched is used up). `few`: where vectors are short enough, at most Steps::few_columns at a time.
+/// Applies the transforms H, from `row` on, to the columns from `column` on of the strip, as many vectors at a time as
+/// pay. If R is stored by columns, each set of vectors is modified all the way down (a column is read as a stream); if
+/// by rows, each row block all the way across (fetched lines are used up). `few`: at most Steps::few_columns columns at
+/// a time, if vectors are short enough.
 template <Uplo uplo, class Steps, class T = typename Steps::T>
 void down_columns(const T* H, index_t blocks, index_t row, index_t column, index_t k, bool few, Strip<T>& strip) {
   using P = typename Steps::P;
@@ -81,7 +82,7 @@ void down_columns(const T* H, index_t blocks, index_t row, index_t column, index
       if constexpr (most > 1)
         while (strip.columns - j >= lanes) down(Count<1>(), tile, lanes);
     };
-    // From here on, vectors begin with a cache line.
+    // Shortens the first vector of a long row, so that all other vectors begin with a cache line.
     if constexpr (uplo == Uplo::lower && Steps::long_rows < all_short) {
       constexpr int bytes = sizeof(typename P::V);
       const int by = strip.columns - j < Steps::long_rows ? 0 : behind(strip.R + j + row * strip.ldr, strip.ldr, bytes);
@@ -111,7 +112,7 @@ struct Of {
   using T = typename P::T;
 
   static void apply(const T* H, index_t blocks, index_t row, index_t column, index_t k, Strip<T>& strip) {
-    // Columns a multiple of 4 KB apart want the same 8 to 12 places in the first-level cache, and fewer of them fit.
+    // Columns a multiple of 4 KB apart map to one set of 8 to 12 lines of the first-level cache, so fewer columns fit.
     const bool crowded = strip.ldr * sizeof(T) % 4096 == 0, few = crowded && uplo == Uplo::upper;
     while (blocks > 0) {
       bool careful;
@@ -132,7 +133,7 @@ struct Of {
   }
 };
 
-/// Steps by whole vectors.
+/// Runs `Steps` by whole vectors for all leading dimensions.
 template <class Steps>
 struct Unhalved : Steps {
   using Crowded = Steps;

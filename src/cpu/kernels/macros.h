@@ -3,7 +3,7 @@
 #include <type_traits>
 #include <utility>
 
-// For the files in this folder alone, each of which is compiled for several sets of instructions.
+// Macros for the files in this folder only, each of which is compiled for several sets of instructions.
 #define INLINE inline __attribute__((always_inline))
 #define INLINE_LAMBDA __attribute__((always_inline))
 #define NOINLINE __attribute__((noinline))
@@ -20,7 +20,7 @@
 #define GPUCHOLMOD_TARGET_END _Pragma("GCC pop_options")
 #endif
 
-// What a Pack of AVX does by intrinsics that differ in two parts of their names alone.
+// The operations of a Pack of AVX whose intrinsics differ only in two parts of their names.
 #define PACK_OPERATIONS(intrinsic, scalar) \
   static INLINE V zero() { return intrinsic##_setzero_##scalar(); } \
   static INLINE V set1(T x) { return intrinsic##_set1_##scalar(x); } \

@@ -71,7 +71,7 @@ struct Square<double> : Pack<double> {
     return _mm256_movemask_pd(_mm256_and_pd(_mm256_cmp_pd(x, low, _CMP_GE_OQ), _mm256_cmp_pd(x, high, _CMP_LE_OQ))) ==
            0xf;
   }
-  /// R_00, R_11, ...; behind the first m of them ones.
+  /// Returns the diagonal R_00, R_11, ..., with ones in place of all entries but the first m.
   static INLINE V diagonal(const T* R, index_t ld) {
     const index_t d = ld + 1;
     return _mm256_setr_pd(R[0], R[d], R[2 * d], R[3 * d]);
@@ -104,7 +104,7 @@ struct Pack<float> {
                        _mm256_and_ps(_mm256_cmp_ps(x, low, _CMP_GE_OQ), _mm256_cmp_ps(x, high, _CMP_LE_OQ))));
   }
 
-  /// Each half on its own.
+  /// Transposes the 4 x 4 block in each half.
   static INLINE void transpose(V (&x)[4]) {
     const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[0], x[1])),
                   b = _mm256_castps_pd(_mm256_unpackhi_ps(x[0], x[1])),
@@ -158,7 +158,7 @@ struct Square<float> {
   static INLINE bool within(V x, V low, V high) {
     return _mm_movemask_ps(_mm_and_ps(_mm_cmpge_ps(x, low), _mm_cmple_ps(x, high))) == 0xf;
   }
-  /// R_00, R_11, ...; behind the first m of them ones.
+  /// Returns the diagonal R_00, R_11, ..., with ones in place of all entries but the first m.
   static INLINE V diagonal(const T* R, index_t ld) {
     const index_t d = ld + 1;
     return _mm_setr_ps(R[0], R[d], R[2 * d], R[3 * d]);

@@ -5,12 +5,12 @@ struct Pack;
 template <class T>
 struct Square;
 
-/// The bits of lanes first .. last - 1.
+/// Returns the bits of lanes first .. last - 1.
 INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u << first); }
 
-/// Vectors of half the width, for tiles that are transposed on the way in and out where it takes less time with them
-/// (takes_halves). The compiler is not told how columns follow each other: it would keep an address for each piece of a
-/// column.
+/// Wraps vectors of half the width, for tiles that are transposed when they are loaded and stored, on machines that do
+/// so in less time with such vectors (takes_halves). find_columns() hides from the compiler how columns follow each
+/// other: otherwise the compiler would keep an address for each piece of a column.
 struct Half {
   using Narrow = Half;
   using Upper = Half;
@@ -33,7 +33,7 @@ struct Half {
       asm("" : "+r"(column[j]));
     }
   }
-  /// x_i <- row i of such a tile, i = first, first + 1; and first .. first + 3.
+  /// Loads rows `first` and `first` + 1 of a tile that is stored by columns: x_i <- row i.
   static INLINE void load_pair(const T* const (&column)[4], int first, V (&x)[8]) {
     V a[2];
     UNROLL for (int j = 0; j < 2; ++j)
@@ -42,6 +42,7 @@ struct Half {
     x[first] = _mm256_unpacklo_pd(a[0], a[1]);
     x[first + 1] = _mm256_unpackhi_pd(a[0], a[1]);
   }
+  /// Loads rows `first` .. `first` + 3 of a tile that is stored by columns: x_i <- row i.
   static INLINE void load_four(const T* const (&column)[4], int first, V (&x)[8]) {
     V a[4];
     UNROLL for (int j = 0; j < 4; j += 2) {
@@ -54,7 +55,7 @@ struct Half {
       x[first + i + 2] = _mm256_permute2f128_pd(a[i], a[i + 2], 0x31);
     }
   }
-  /// And back.
+  /// Stores x_i as row i of a tile that is stored by columns, i = `first`, `first` + 1.
   static INLINE void store_pair(T* const (&column)[4], int first, const V (&x)[8]) {
     const V a[2] = {_mm256_unpacklo_pd(x[first], x[first + 1]), _mm256_unpackhi_pd(x[first], x[first + 1])};
     UNROLL for (int j = 0; j < 2; ++j) {
@@ -62,6 +63,7 @@ struct Half {
       _mm_storeu_pd(column[j + 2] + first, _mm256_extractf128_pd(a[j], 1));
     }
   }
+  /// Stores x_i as row i of a tile that is stored by columns, i = `first` .. `first` + 3.
   static INLINE void store_four(T* const (&column)[4], int first, const V (&x)[8]) {
     const V a[2] = {_mm256_unpacklo_pd(x[first], x[first + 1]), _mm256_unpackhi_pd(x[first], x[first + 1])},
             b[2] = {_mm256_unpacklo_pd(x[first + 2], x[first + 3]), _mm256_unpackhi_pd(x[first + 2], x[first + 3])};
@@ -71,7 +73,7 @@ struct Half {
     }
   }
 
-  /// x_i <- row i of a tile of 8 x 4 that is stored by columns, ld apart; and back.
+  /// Loads a tile of 8 x 4 that is stored by columns, ld apart: x_i <- row i. store_columns() is the inverse.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
     const T* column[4];
     find_columns(p, ld, column);
@@ -84,7 +86,8 @@ struct Half {
     store_four(column, 0, x);
     store_four(column, 4, x);
   }
-  /// The same where columns begin 16 bytes behind a multiple of 32, by pieces of which none lies on two cache lines.
+  /// Loads a tile of 8 x 4 whose columns begin 16 bytes behind a multiple of 32, by pieces that lie on one cache line
+  /// each. store_shifted_columns() is the inverse.
   static INLINE void load_shifted_columns(const T* p, index_t ld, V (&x)[8]) {
     const T* column[4];
     find_columns(p, ld, column);
@@ -117,12 +120,12 @@ struct Pack<double> {
   static INLINE void store_part(T* p, V x, int first, int last) {
     _mm512_mask_storeu_pd(p, __mmask8(lanes_between(first, last)), x);
   }
-  /// The bits of lanes of x that are not between the bounds, or no numbers.
+  /// Returns the bits of lanes of x that are not between the bounds, or are NaN.
   static INLINE unsigned outside(V x, V low, V high) {
     return 0xffu & ~unsigned(_mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ));
   }
 
-  /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
+  /// Transposes the 4 x 4 blocks within each half of x_0 .. x_3 and of x_4 .. x_7.
   static INLINE void transpose_halves(V (&x)[8]) {
     const __m512i low = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13),
                   high = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
@@ -137,8 +140,8 @@ struct Pack<double> {
         x[i + 2 + l] = _mm512_permutex2var_pd(a[i + l], high, a[i + 2 + l]);
       }
   }
-  /// x_i <- row i of a tile that is stored by columns, ld apart. Columns j and j + 4 share a register: to bring two
-  /// halves together, and to take them apart, is done on the way from and to memory, where it takes no shuffle.
+  /// Loads a tile that is stored by columns, ld apart: x_i <- row i. Columns j and j + 4 share a register: loads join
+  /// the two halves of a register, and stores split them, without a shuffle.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[8]) {
     UNROLL for (int half = 0; half < 8; half += 4)
       UNROLL for (int j = 0; j < 4; ++j) {
@@ -180,7 +183,7 @@ struct Square<double> : Pack<double> {
   static INLINE bool within(V x, V low, V high) {
     return _mm512_mask_cmp_pd_mask(_mm512_cmp_pd_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
   }
-  /// R_00, R_11, ...; behind the first m of them ones.
+  /// Returns the diagonal R_00, R_11, ..., with ones in place of all entries but the first m.
   static INLINE V diagonal(const T* R, index_t ld) {
     const index_t d = ld + 1;
     return _mm512_setr_pd(R[0], R[d], R[2 * d], R[3 * d], R[4 * d], R[5 * d], R[6 * d], R[7 * d]);
@@ -211,7 +214,7 @@ struct Pack<float> {
     return 0xffffu & ~unsigned(_mm512_mask_cmp_ps_mask(_mm512_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ));
   }
 
-  /// 4 x 4 blocks within each quarter: x_0 .. x_3 and x_4 .. x_7.
+  /// Transposes the 4 x 4 blocks within each quarter of x_0 .. x_3 and of x_4 .. x_7.
   static INLINE void transpose_quarters(V (&x)[8]) {
     V a[8];
     UNROLL for (int i = 0; i < 8; i += 2) {
@@ -287,7 +290,7 @@ struct Square<float> {
   static INLINE bool within(V x, V low, V high) {
     return _mm256_mask_cmp_ps_mask(_mm256_cmp_ps_mask(x, low, _CMP_GE_OQ), x, high, _CMP_LE_OQ) == 0xff;
   }
-  /// R_00, R_11, ...; behind the first m of them ones.
+  /// Returns the diagonal R_00, R_11, ..., with ones in place of all entries but the first m.
   static INLINE V diagonal(const T* R, index_t ld) {
     const index_t d = ld + 1;
     return _mm256_setr_ps(R[0], R[d], R[2 * d], R[3 * d], R[4 * d], R[5 * d], R[6 * d], R[7 * d]);
@@ -296,7 +299,7 @@ struct Square<float> {
     const auto at = [&](index_t i) INLINE_LAMBDA { return i < m ? R[i * (ld + 1)] : T(1); };
     return _mm256_setr_ps(at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7));
   }
-  /// 4 x 4 blocks within each half: x_0 .. x_3 and x_4 .. x_7.
+  /// Transposes the 4 x 4 blocks within each half of x_0 .. x_3 and of x_4 .. x_7.
   static INLINE void transpose_halves(V (&x)[8]) {
     UNROLL for (int i = 0; i < 8; i += 4) {
       const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(x[i], x[i + 1])),

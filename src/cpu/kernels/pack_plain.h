@@ -1,7 +1,7 @@
 // Included by cpu/plain.cpp alone.
 
-/// The vectors that Eigen knows on the machine the package is built for, by the compiler's default instructions: two
-/// doubles or four floats on x86-64, Arm and POWER; on others a vector is one number.
+/// Wraps the vectors that Eigen has on the machine the package is built for, with the compiler's default instructions:
+/// two doubles or four floats on x86-64, Arm and POWER; on other machines a vector is one number.
 template <class Scalar>
 struct Pack {
   using Narrow = Pack;
@@ -14,13 +14,14 @@ struct Pack {
   static INLINE V set1(T x) { return Eigen::internal::pset1<V>(x); }
   static INLINE V load(const T* p) { return Eigen::internal::ploadu<V>(p); }
   static INLINE void store(T* p, V x) { Eigen::internal::pstoreu(p, x); }
-  /// The same of numbers of another type.
+  /// Loads numbers of another type, converted to T.
   template <class S>
   static INLINE V load(const S* p) {
     T x[lanes];
     UNROLL for (int i = 0; i < lanes; ++i) x[i] = T(p[i]);
     return load(x);
   }
+  /// Stores numbers converted to another type.
   template <class S>
   static INLINE void store(S* p, V x) {
     T y[lanes];
@@ -32,7 +33,7 @@ struct Pack {
   static INLINE V sub(V a, V b) { return Eigen::internal::psub(a, b); }
   static INLINE V mul(V a, V b) { return Eigen::internal::pmul(a, b); }
   static INLINE V div(V a, V b) { return Eigen::internal::pdiv(a, b); }
-  /// One number after the other: what Eigen has for vectors of floats is not correctly rounded.
+  /// Computes one root after the other: Eigen's root of a vector of floats is not correctly rounded.
   static NOINLINE V sqrt(V a) {
     T x[lanes];
     store(x, a);
@@ -64,7 +65,7 @@ struct Pack {
     return bits;
   }
 
-  /// By tiles of lanes x lanes.
+  /// Loads a tile that is stored by columns, ld apart, and transposes it by blocks of lanes x lanes: x_i <- row i.
   static INLINE void load_columns(const T* p, index_t ld, V (&x)[rows]) {
     if constexpr (lanes == 1) {
       UNROLL for (int i = 0; i < rows; ++i) x[i] = load(p + i);
@@ -91,7 +92,7 @@ struct Pack {
   }
 };
 
-/// As many numbers as a row block has rows, in such vectors.
+/// Holds as many numbers as a row block has rows, in vectors of Pack.
 template <class Scalar>
 struct Row {
   using T = Scalar;
@@ -122,7 +123,7 @@ struct Row {
     store(x, a);
     UNROLL for (int i = 0; i < rows; ++i) p[i] = i < count ? x[i] : T(0);
   }
-  /// Returns a row each of whose entries is entry i of the row that is stored at p.
+  /// Returns a row all of whose entries are entry i of the row that is stored at p.
   static INLINE V spread(V, const T* p, index_t i) { return set1(p[i]); }
   static INLINE T entry(V a, index_t i) {
     T x[rows];
@@ -131,7 +132,7 @@ struct Row {
   }
 };
 
-/// As many numbers, one by one.
+/// Holds as many numbers as a row block has rows, one by one.
 template <class Scalar>
 struct Square {
   static constexpr int rows = Pack<Scalar>::rows;

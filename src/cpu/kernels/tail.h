@@ -1,12 +1,12 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// f(Count<0>()), f(Count<1>()), ...
+/// Calls f(Count<0>()), f(Count<1>()), ...
 template <class F, int... i>
 INLINE void each(F&& f, std::integer_sequence<int, i...>) { (f(Count<i>()), ...); }
 template <int n, class F>
 INLINE void each(F&& f) { each(f, std::make_integer_sequence<int, n>()); }
 
-/// x_0, x_0 + x_1, ...
+/// Returns x_0, x_0 + x_1, ...
 template <class T, int lanes>
 INLINE typename Square<T>::V running_sums(typename Square<T>::V x) {
   using S = Square<T>;
@@ -16,7 +16,7 @@ INLINE typename Square<T>::V running_sums(typename Square<T>::V x) {
   return x;
 }
 
-/// A tile of rows x lanes at `p`, by rows in registers; and its part of a row of V.
+/// Loads and stores a tile of rows x lanes at `p`, which registers hold by rows; stores the tile's part of a row of V.
 struct Whole {
   template <class P>
   INLINE void store_V(typename P::T* p, typename P::V x) const {
@@ -38,7 +38,7 @@ struct Whole {
   }
 };
 
-/// The same of an upper R whose columns begin 16 bytes behind a multiple of 32.
+/// Loads and stores tiles of an upper R whose columns begin 16 bytes behind a multiple of 32.
 struct Shifted : Whole {
   template <class P, Uplo uplo>
   INLINE void load(const typename P::T* p, index_t ld, typename P::V (&x)[P::rows]) const {
@@ -49,13 +49,13 @@ struct Shifted : Whole {
     P::store_shifted_columns(p, ld, x);
   }
 };
-/// Whether P has such columns.
+/// True if P loads and stores columns that begin 16 bytes behind a multiple of 32 (P::shifts).
 template <class P, class = void>
 constexpr bool can_shift = false;
 template <class P>
 constexpr bool can_shift<P, std::void_t<decltype(P::shifts)>> = true;
 
-/// The same where only some of its columns are there; the others are zero.
+/// Loads and stores a tile of which only the first `columns` columns exist; the other columns are loaded as zeros.
 struct Edge {
   int columns;
   template <class P>
@@ -86,7 +86,7 @@ struct Edge {
   }
 };
 
-/// Adds up squares in two chains, so that one tile does not wait for another.
+/// Adds the squares of a tile to `squares`, in two chains, so that one tile does not wait for another.
 template <class P>
 INLINE void add_squares(const typename P::V (&x)[P::rows], typename P::V& squares) {
   typename P::V even = P::mul(x[0], x[0]), odd = P::mul(x[1], x[1]);
@@ -97,24 +97,24 @@ INLINE void add_squares(const typename P::V (&x)[P::rows], typename P::V& square
   squares = P::add(squares, P::add(even, odd));
 }
 
-/// Offset of entry (i, j).
+/// Returns the offset of entry (i, j).
 template <Uplo uplo>
 INLINE index_t at(index_t i, index_t j, index_t ld) {
   return uplo == Uplo::upper ? i + j * ld : j + i * ld;
 }
 
-/// Returns how many bytes p, p + ld, p + 2 ld, ... lie behind multiples of `bytes`; -1 if not all of them by as many.
+/// Returns by how many bytes each of p, p + ld, p + 2 ld, ... exceeds a multiple of `bytes`; -1 if the numbers differ.
 template <class T>
 INLINE int behind(const T* p, index_t ld, int bytes) {
   return ld * index_t(sizeof(T)) % bytes == 0 ? int(reinterpret_cast<std::uintptr_t>(p) % bytes) : -1;
 }
 
-/// The `long_rows` of steps that gain nothing where vectors begin with a cache line.
+/// The `long_rows` of steps that gain nothing from vectors that begin with a cache line.
 constexpr index_t all_short = std::numeric_limits<index_t>::max() / 2;
 
-/// Asks for rows that the kernel reads some row blocks later, whether they still belong to the matrix or not. Streams
-/// of columns the processor sees coming by itself; rows it does not. Into the second-level cache, since in the first
-/// rows that are a large power of two apart want the same few places.
+/// Prefetches rows that the kernel reads some row blocks later, whether the addresses still belong to the matrix or
+/// not. The processor prefetches streams of columns by itself, but not rows. The rows are fetched into the second-level
+/// cache, as rows that are a large power of two apart map to the same few sets of the first-level cache.
 template <class P, int C>
 INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
   const std::uintptr_t later = reinterpret_cast<std::uintptr_t>(p) +
@@ -123,12 +123,12 @@ INLINE void prefetch_rows(const typename P::T* p, index_t ld) {
       reinterpret_cast<const void*>(later + std::uintptr_t(i * ld + c * P::lanes) * sizeof(*p)), 0, 2);
 }
 
-/// Products that are added up one after the other at most: the rounding error of such a chain grows like the root of
-/// its length. inst/design/accuracy.md has what that is worth.
+/// The largest number of products that are added up one after the other: the rounding error of such a chain grows like
+/// the root of its length. inst/design/accuracy.md tells what this bound gains.
 constexpr index_t longest_chain = 256;
 
-/// The transform of one block of `rows` rows by Householder steps, as columns to the right need it. `chains`: k is
-/// above longest_chain, and sums over the columns of V are sums of chains.
+/// Describes the transform of one block of `rows` rows by Householder steps, as columns to the right need it. `chains`:
+/// k is above longest_chain, and sums over the columns of V are sums of chains.
 template <class P, Sign sign, bool chains>
 struct Reflector {
   using T = typename P::T;
@@ -144,7 +144,7 @@ struct Reflector {
   static index_t words(index_t k) { return k * NB + (sign == Sign::update ? 1 : 2) * (NB * NB + NB); }
 };
 
-/// sums[] <- the sums of all columns q of V, to which add(q, sums) adds column q. `count`: of sums.
+/// Computes `count` sums over all columns q of V; add(q, sums) adds the terms of column q to them.
 template <class P, bool chains, int count, class Add>
 INLINE void sum_columns(index_t k, typename P::V (&sums)[count], Add&& add) {
   UNROLL for (int i = 0; i < count; ++i) sums[i] = P::zero();
@@ -160,14 +160,14 @@ INLINE void sum_columns(index_t k, typename P::V (&sums)[count], Add&& add) {
   }
 }
 
-/// Tail kernel: [ R; V ] <- H [ R; V ] for C vectors of columns to the right of the block.
+/// Computes [ R; V ] <- H [ R; V ] for C vectors of columns to the right of the block (the tail kernel).
 ///
-///   R  NB x columns, V  k x columns, both by rows in registers (R transposed on the way in and out where it is stored
-///   by columns)
+///   R  NB x columns, V  k x columns, both by rows in registers (R is transposed when it is loaded and stored if it is
+///   stored by columns)
 ///   T1 = diag(tau) + sigma L, L the strictly lower part of Y'Y;  X = T1^-1 (R + sigma Y'V);  R~ = X - R
 ///   update    V <- V - Y X
 ///   downdate  V <- V - Y Z,  Z = T2^-1 (R~ + Y'V),  T2 = diag(1 - tau) + L
-/// The rows of T1 and T2 are divided by their diagonal entries beforehand: a step of the substitutions is one
+/// The rows of T1 and T2 have been divided by their diagonal entries, so a step of the substitutions is one
 /// multiply-add.
 template <class P, Sign sign, bool chains, Uplo uplo, int C, class Tile>
 INLINE void reflect_tile(const Tile& tile, const Reflector<P, sign, chains>& H, const typename P::T* R, index_t ldr,

@@ -1,7 +1,7 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// squares_of_columns() of cpu/kernels.h. By four sums side by side, as each waits for its last addition; from right
-/// to left, so that the cache has what a modification begins with.
+/// Computes squares_of_columns() of cpu/kernels.h: by four sums side by side, as each addition to a sum waits for the
+/// one before; from right to left, so that the cache holds the columns with which a modification begins.
 template <class T>
 T squares_of_triangle(MatrixView<const T> R, Uplo uplo, index_t first, index_t last, T* copy) {
   using P = Pack<T>;

@@ -16,8 +16,8 @@
 #define GPUCHOLMOD_CLUSTERS(architecture) \
   (GPUCHOLMOD_SEGMENTS(architecture) && (architecture) >= 900 && (architecture) < 1200)
 #endif
-/// True if GPUCHOLMOD_V_OUTSIDE has been defined, for tests. Then V of a segment that has memory for V outside of
-/// shared memory is always kept there.
+/// True if GPUCHOLMOD_V_OUTSIDE has been defined, for tests. Then V of every segment that has memory for V outside of
+/// shared memory is kept in that memory.
 #ifdef GPUCHOLMOD_V_OUTSIDE
 #undef GPUCHOLMOD_V_OUTSIDE
 #define GPUCHOLMOD_V_OUTSIDE true
@@ -48,7 +48,7 @@ using CardOf =
 template <int... architectures>
 constexpr bool computed_in_floats =
     (std::is_same_v<typename CardOf<architectures>::template Arithmetic<float>, float> || ...);
-/// True if this holds for any architecture that the kernels are compiled for.
+/// True if computed_in_floats is true for the architectures that the kernels are compiled for, or if these are unknown.
 #ifdef __CUDA_ARCH_LIST__
 constexpr bool has_single = computed_in_floats<__CUDA_ARCH_LIST__>;
 #else

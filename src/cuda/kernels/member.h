@@ -39,8 +39,7 @@ struct Numbers {
 
 constexpr int WARP = 32;
 
-/// Returns the place from which the columns of row i are counted: R(i, j) of a packed triangle of order n is at
-/// row_of(n, i) + j.
+/// Returns the offset of row i of a packed triangle of order n: R(i, j) is at row_of(n, i) + j.
 GPUCHOLMOD_HOST_DEVICE constexpr index_t row_of(index_t n, index_t i) { return i * (2 * n - i - 1) / 2; }
 GPUCHOLMOD_HOST_DEVICE constexpr index_t words_of(index_t n) { return n * (n + 1) / 2; }
 
@@ -71,7 +70,7 @@ struct BatchPass {
   const int* added;        ///< number of added columns of each member
   index_t order_stride, added_stride;
   const Factors* factors;  ///< multipliers of each member; null: all are 1
-  int first, columns;      ///< first column of this pass in that order, and number of columns of this pass
+  int first, columns;      ///< first column of this pass, in the order of work, and number of columns of this pass
   bool last;               ///< True if no pass follows this one
   bool may_overflow;       ///< True if results may be too large for T
   double* rest;            ///< V left in rows from `rows` on, k x (n - rows) for each member, in the order of columns
@@ -90,7 +89,7 @@ struct alignas(16) Step {
 template <int K>
 struct alignas(16) PublishedRow {
   double v[2][K];  ///< V(i, .) times `up`: for each sign, zeros in columns of the other; v[1] only if there are both
-  double r, up;    ///< r_ii times `up`, and a multiplier that keeps squares from vanishing
+  double r, up;    ///< r_ii times `up`; and `up`, a multiplier that keeps squares from vanishing
 };
 
 /// Describes the signs of the columns of a pass.

@@ -96,8 +96,8 @@ GPUCHOLMOD_HOST_DEVICE void shift_left(const Team& team, const Numbers<T>& R, in
   move_column(team, R, n, from, to);
 }
 
-/// Moves row and column `from` to place `to` > from, from the top down. Row i becomes sine R_i+1 - cosine c. The row c
-/// that is carried down, at first row `from`, becomes cosine R_i+1 + sine c. Runs with a thread for each column. A
+/// Moves row and column `from` to place `to` > from, from the top down. Row i becomes sine R_(i+1) - cosine c. The row
+/// c that is carried down, at first row `from`, becomes cosine R_(i+1) + sine c. Runs with a thread for each column. A
 /// rotation takes an entry of c into the diagonal, so it is known only after the rotations before it have changed c.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void shift_right(const Team& team, const Numbers<T>& R, int n, int order, int from, int to,

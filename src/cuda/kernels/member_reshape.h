@@ -91,7 +91,7 @@ GPUCHOLMOD_HOST_DEVICE void extend_sides(const Team& team, const BatchRows<T>& o
 }
 
 /// Replaces the corner of a member by the Cholesky factor of the corner less C'C; C has been multiplied by R'^-1.
-/// Records the state of the member. Runs in a team of one warp.
+/// Then extends the right-hand sides and records the state of the member. Runs in a team of one warp.
 template <class Team, class T>
 GPUCHOLMOD_HOST_DEVICE void factorise_corner(const Team& team, const BatchRows<T>& of, index_t member) {
   const double* const C = of.C + member * of.n * of.p;

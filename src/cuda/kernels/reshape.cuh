@@ -14,9 +14,9 @@ struct Moves {
   const int* rows;     ///< row of the old factor; negative: zero. Null: row i comes from row i
   const int* columns;  ///< column of the old factor; negative: zero. A column that stays keeps its rows
   const int* readers;  ///< new column that comes from the old column of this number, or -1. Null: not in place
-  int* counters;       ///< zeros at the start: tickets, then, in place, the number of pieces read of each column
+  int* counters;       ///< zeros at the start: tickets, then, in place, the pieces read for each new column
   index_t first;       ///< first column that moves
-  bool back;           ///< True if the last column moves first; in place, each column is read before it is written
+  bool back;           ///< True if the last column moves first; in place, no column comes from one written before
 };
 
 /// Copies from(rows[i], columns[j]) to to(i, j) for i <= j; entries below the diagonal of `from` are zero. In place, a
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
   Reflecting(whole_block(shared), s).follow(begin, behind + index_t(blockIdx.x) * Reflecting::COLUMNS);
 }
 
-/// Applies all reflections of a column that has moved to the left to the columns behind it.
+/// Applies all reflections, after a column has moved to the left, to the columns behind its new place.
 ///   Grid     a block for every 32 columns
 template <class T>
 __global__ void __launch_bounds__(DeviceTeam::THREADS) follow_back(block_columns::Shifted<T> s) {

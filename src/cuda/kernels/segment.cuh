@@ -212,7 +212,7 @@ __device__ __forceinline__ void run_segment(const Segment& pass, block_columns::
 ///   Threads   segment_threads, one block a multiprocessor
 ///   Shared    fixed_words<K, Card, A> words, or the words of AdvanceMemory or WorkerMemory if these are more
 ///
-/// A is the type that the kernel computes with. The kernel is compiled for cards that compute with A.
+/// A is the type that the kernel computes with. The kernel has code only for cards that compute with A.
 template <class T, int K, class A, class Segment = SegmentOf<T, A>>
 __global__ void __launch_bounds__(segment_threads, 1)
     modify_segment(const GPUCHOLMOD_GRID_CONSTANT Segment pass, block_columns::PassInts ints, int turn) {
@@ -258,7 +258,7 @@ __global__ void __launch_bounds__(DeviceTeam::THREADS)
 }
 
 /// Modifies row block b by Householder steps, if there is such a row block, and copies the diagonal block of row block
-/// b - 1 to its place. Does nothing if a downdate has failed. Grid: as for repeat_steps(), or one thread block if there
+/// b - 1 to its place. Does nothing if the pass is stopped. Grid: as for repeat_steps(), or one thread block if there
 /// is no row block b.
 template <class T, int K>
 __global__ void __launch_bounds__(DeviceTeam::THREADS)

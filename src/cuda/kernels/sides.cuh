@@ -18,8 +18,8 @@ struct SidesOfColumns {
   index_t m;
   index_t own[2], first[2], count[2];  ///< runs of columns: first column in the pass and in V, number of columns
 
-  /// Calls f(number in the pass, same number in Y) for each number of Y. All thread blocks of a row of the grid share
-  /// the numbers.
+  /// Calls f(number in the pass, the same number in Y) for each number of Y. All thread blocks of a row of the grid
+  /// share the numbers.
   template <class F>
   __device__ void each(F&& f) const {
     for (int run = 0; run < 2; ++run)

@@ -118,7 +118,7 @@ struct DeviceRing {
     while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) wait.pause();
     return state->open[unsigned(i) % slots] != 0;
   }
-  /// Waits for fill i. Returns false if the ring has been closed, or if the segment is to stop.
+  /// Waits for fill i of a ring that is never closed. Returns false if the segment is to stop before.
   __device__ __forceinline__ bool wait(const Warp&, int i, const int* stop) const {
     return wait_or_stop(stop, [&] { return state->full[unsigned(i) % slots].is_past(int(unsigned(i) / slots)); });
   }
@@ -217,8 +217,8 @@ struct DeviceRing {
 /// mbarrier counts the bytes.
 struct ClusterMail {
   static constexpr int row = block_columns::LP, column = 1;  ///< distance to the next row, and to the next column, of P
-  /// The number of slots. P_(b + REACH) needs P_(b + 1) and all later P from all teams, and these teams have used P_b
-  /// by then.
+  /// The number of slots. P_(b + REACH) needs P_(b + 1), ..., P_(b + REACH - 1) from all teams, and these teams have
+  /// used P_b by then.
   static constexpr int slots = block_columns::REACH;
   static constexpr int slot_words = block_columns::NB * block_columns::LP, words = slots * slot_words;
   static constexpr int bytes = block_columns::NB * block_columns::CHAIN_COLUMNS * 8;

@@ -6,11 +6,11 @@
 #include "../batch_call.h"
 #include "gpu_memory.h"
 
-/// Calls for batches with numbers in the memory of a GPU, beside the same calls with numbers in the host's.
+/// Batch calls with numbers in the memory of a GPU, beside the same calls with numbers in host memory.
 namespace gpucholmod::test {
 
-/// Two batches of the same factors on a GPU. A call gives the first its numbers from the host's memory, and the second
-/// from the GPU's.
+/// Holds two batches of the same factors on a GPU. A call passes its numbers to the first batch from host memory, and
+/// to the second from the GPU's memory.
 class Twins {
  public:
   Twins(const Batch& of, Precision precision, const std::vector<ptrdiff_t>& orders = {}) : n_(of.n), count_(of.b) {
@@ -33,7 +33,7 @@ class Twins {
   gpucholmod_batch* here() const { return held_[0]; }
   gpucholmod_batch* there() const { return held_[1]; }
 
-  /// Updates both by V, n x k or n x k count, with rows below it that are not used. Returns the code.
+  /// Updates both batches by V (n x k or n x k count), with `gap` unused rows below it. Returns the code.
   template <class S>
   int update(gpucholmod_batch_modification what, const Stored<S>& V, index_t gap = 0) {
     const std::vector<S> numbers = spaced(V, n_ + gap);
@@ -54,7 +54,7 @@ class Twins {
     return code;
   }
 
-  /// Solves with both for B, n x m count. Returns the code.
+  /// Solves with both batches for B (n x m count), with `gap` unused rows below it. Returns the code.
   template <class S>
   int solve(int system, const Stored<S>& B, index_t gap = 0) {
     std::vector<S> numbers = spaced(B, n_ + gap);
@@ -75,12 +75,12 @@ class Twins {
     EXPECT_EQ(gpucholmod_batch_get(of, matrix(R.data(), n_, n_ * count_, n_), nullptr, nullptr), GPUCHOLMOD_OK);
     return R;
   }
-  /// Fails unless both have the same bits.
+  /// Expects both batches to have the same bits.
   void expect_same_factors() const { EXPECT_TRUE(same(numbers(here()), numbers(there()))); }
 
-  gpucholmod_status status;  ///< of the last call with numbers on the GPU
+  gpucholmod_status status;  ///< status of the last call with numbers on the GPU
   Pivots pivots;
-  bool changed = false;      ///< whether the last solution is something else than its right-hand sides
+  bool changed = false;      ///< True if the last solution differs from its right-hand sides
 
  private:
   void expect_same(const gpucholmod_status& told) const {

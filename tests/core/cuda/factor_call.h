@@ -4,7 +4,7 @@
 #include "cuda/backend.h"
 #include "cuda/device_factor.h"
 
-/// A factor in the memory of a GPU, put there and modified.
+/// A factor in the memory of a GPU: upload, download and modification.
 namespace gpucholmod::test {
 
 using Factor = std::unique_ptr<HeldFactor>;
@@ -15,7 +15,7 @@ constexpr index_t sizes[] = {0, 1, 2, 63, 127, 128, 129, 300, 1100};
 
 inline int first_device() { return cuda::status(false).device; }
 
-/// So many GPUs; the first, so many times, where there are not as many.
+/// Returns `ranks` GPUs; if there are fewer, the first GPU `ranks` times.
 inline std::vector<int> times(int ranks) {
   std::vector<int> all;
   for (const cuda::Device& device : cuda::status(false).devices)
@@ -27,7 +27,7 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 inline double free_memory() { return cuda::status(true).devices.at(cuda::status(false).device).memory_free; }
 
-/// R as `uplo` stores it, with NaN in the other triangle.
+/// Returns R as `uplo` stores it, with NaN in the other triangle.
 template <class S>
 Stored<S> stored(const Stored<S>& R, Uplo uplo) {
   Stored<S> out = uplo == Uplo::upper ? R : Stored<S>(R.transpose());
@@ -43,14 +43,14 @@ std::unique_ptr<DeviceFactor> upload(const Stored<S>& R, Precision precision = P
   return cuda::upload(stored(R, uplo).data(), R.cols(), uplo, precision, 0, devices);
 }
 
-/// Into memory full of NaN.
+/// Downloads a factor into memory full of NaN.
 inline Doubles download(const HeldFactor& F, Uplo uplo = Uplo::upper) {
   Doubles out = Doubles::Constant(F.order(), F.order(), nan);
   F.download(uplo, out.data());
   return out;
 }
 
-/// An upper factor with numbers of full length, cheap to make for any n.
+/// Returns an upper factor with numbers of full length, which is cheap to make for any n.
 inline Doubles example(index_t n, unsigned seed = 7) {
   Random random(seed);
   Doubles R = random.uniform(n, n).cast<double>() / std::max<index_t>(n, 1);
@@ -76,7 +76,7 @@ inline Task task(const HeldFactor& F, index_t k, Sign sign) {
 }
 
 
-/// As a new factor, and in place; `begun` as in HeldFactor::modify().
+/// Modifies F into a new factor. modify() below modifies F in place; `changed` becomes `begun` of HeldFactor::modify().
 inline Factor modified(HeldFactor& F, const Doubles& V, const Task& task, Work& work) {
   Factor made;
   std::atomic<bool> begun{false};
@@ -91,11 +91,11 @@ inline Work modify(HeldFactor& F, const Doubles& V, const Task& task, bool* chan
   return work;
 }
 
-/// Passes that a modification of a factor of order n has taken.
+/// Returns the number of passes that a modification of a factor of order n has taken.
 inline int passes(const Work& work, index_t n) { return work.blocks / int((n + 127) / 128 * 2); }
 
-/// Columns of the widest pass: fewer where a GPU has less shared memory, and computes with numbers that take more of
-/// it.
+/// Returns the number of columns of the widest pass: fewer on a GPU with less shared memory that computes with numbers
+/// that take more of it.
 inline index_t widest_pass(Precision precision = Precision::double_) {
   const auto width = [](Precision precision) {
     const index_t n = 100;

@@ -7,10 +7,10 @@
 
 #include "../c_storage.h"
 
-/// What a caller of the C interface has in the memory of a GPU.
+/// The numbers and factors of a caller of the C interface in the memory of a GPU.
 namespace gpucholmod::test {
 
-/// Numbers in the memory of the current device; null if there are none.
+/// Holds numbers in the memory of the current device; data() is null if there are none.
 template <class T>
 class OnGpu {
  public:
@@ -43,7 +43,7 @@ template <class Matrix>
 std::vector<typename Matrix::Scalar> numbers_of(const Matrix& A) {
   return {A.data(), A.data() + A.size()};
 }
-/// The numbers of a matrix, between whose columns there are some that nobody uses.
+/// Returns the numbers of a matrix with leading dimension ld, with unused numbers between its columns.
 template <class S>
 std::vector<S> spaced(const Stored<S>& A, index_t ld) {
   return Padded<S>(A, ld).data;
@@ -55,7 +55,7 @@ inline gpucholmod_options on_any_gpu(int form) {
   return chosen;
 }
 
-/// A factor in the memory of a GPU that is the caller's, and whether everything else of a call is there too.
+/// Describes a factor of the caller in the memory of a GPU. With `all_on_gpu`, everything else of a call is there, too.
 struct GpuMemory {
   int form;
   bool all_on_gpu;

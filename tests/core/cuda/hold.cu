@@ -3,7 +3,7 @@
 namespace gpucholmod::test {
 namespace {
 
-/// Spins for so many nanoseconds, with so much shared memory that no other block of threads finds room beside it.
+/// Spins for `ns` nanoseconds. Each thread block takes so much shared memory that no other fits beside it.
 __global__ void spin(unsigned long long ns) {
   extern __shared__ char all[];
   if (threadIdx.x == 0) all[0] = 0;

@@ -4,7 +4,7 @@
 
 namespace gpucholmod::test {
 
-/// Queues a kernel that holds a multiprocessor with each of its blocks, for so long. On the current device.
+/// Queues a kernel on the current device, each of whose thread blocks holds a multiprocessor for `seconds`.
 void hold_multiprocessors(int blocks, double seconds, cudaStream_t stream);
 
 }  // namespace gpucholmod::test

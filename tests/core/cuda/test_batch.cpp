@@ -2,7 +2,7 @@
 #include "cuda/device_batch.h"
 #include "factor_call.h"
 
-/// Batches of small factors on a GPU: what test_batch.cpp asks of those in ordinary memory.
+/// Batches of small factors on a GPU: the checks that ../test_batch.cpp makes in ordinary memory.
 namespace gpucholmod::test {
 namespace {
 
@@ -34,7 +34,8 @@ TEST_P(CudaBatch, EveryFamilyBesideAllOthers) {
     }
 }
 
-/// A thread for each column, up to the largest block; beyond, members are factors of their own.
+/// Checks members with a thread for each column, and members larger than a thread block, which are factors of their
+/// own.
 TEST_P(CudaBatch, LargerMembers) {
   for (const auto& [n, k] : {std::pair<index_t, index_t>{200, 17}, {513, 20}, {1030, 3}}) {
     Random random(4);
@@ -115,7 +116,7 @@ TEST_P(CudaBatch, MembersThatFailStayAndOthersDoNot) {
     }
 }
 
-/// Numbers near the ends of the range, each beside others that are not.
+/// Checks members with numbers near the ends of the range, beside members with ordinary numbers.
 TEST_P(CudaBatch, NumbersOfAnySize) {
   const double largest = precision == Precision::single ? 1e25 : 1e220;
   const std::vector<Problem<double>> members = all_families(20, 3, precision, 3);
@@ -182,14 +183,14 @@ TEST_P(CudaBatch, IsSolvedWithAndLookedAt) {
     }
 }
 
-/// The solutions for B, m columns for each member.
+/// Returns the solutions for B, whose columns are divided evenly among the members.
 Doubles solved(const HeldBatch& batch, TriangularSolve which, const Doubles& B) {
   Doubles X = B;
   batch.solve(which, X.data(), B.cols() / batch.count());
   return X;
 }
 
-/// Orders beside those of blocks of 32 rows, of members that several warps have, and the largest.
+/// Checks orders near multiples of 32 rows, members for which several warps work, and the largest order.
 TEST_P(CudaBatch, IsSolvedWithAtEveryOrder) {
   for (const index_t n : {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 200, 257, 511, 1023, 1024}) {
     const index_t b = n > 500 ? 2 : 9;
@@ -250,7 +251,7 @@ TEST_P(CudaBatch, AfterAnErrorABatchIsAsItWas) {
   EXPECT_EQ(number(*zero, "member"), 11);
 }
 
-/// What a result cannot hold is an error that names it, and the batch stays.
+/// Checks that a result too large for a float is an error that names the member, and that the batch stays as it was.
 TEST(CudaBatchRange, AResultThatIsTooLarge) {
   Random random(6);
   const std::vector<Problem<double>> members(3,
@@ -284,7 +285,7 @@ TEST(CudaBatchRange, OfNothing) {
     EXPECT_EQ(pivots, Pivots(b, -1));
     EXPECT_EQ(numbers(*held).size(), std::size_t(0));
   }
-  Batch batch(all_families(5, 1, Precision::double_, 9));  // k = 0: scaled
+  Batch batch(all_families(5, 1, Precision::double_, 9));  // k = 0: the members are only scaled
   batch.task.k = 0;
   batch.scale = {4};
   const auto before = numbers(*on_gpu(batch, Precision::double_));

@@ -3,7 +3,8 @@
 #include "batch_twins.h"
 #include "hold.h"
 
-/// Batches on a GPU whose numbers are in the memory of that GPU: all is as with the same numbers in the host's memory.
+/// Batches on a GPU, in calls whose numbers are in the memory of that GPU: results are the same as with numbers in host
+/// memory.
 namespace gpucholmod::test {
 namespace {
 
@@ -11,7 +12,7 @@ class CudaBatchMemory : public testing::TestWithParam<Precision> {
  protected:
   const Precision precision = GetParam();
 
-  /// Columns of both types, without gaps and with some.
+  /// Updates by columns of doubles and floats, without gaps and with gaps.
   void update_every_way(const Batch& of, const gpucholmod_batch_modification& what,
                         const std::vector<ptrdiff_t>& orders = {}) {
     for (const index_t gap : {0, 3}) {
@@ -85,7 +86,7 @@ TEST_P(CudaBatchMemory, MembersThatFail) {
     }
 }
 
-/// Numbers that the host has to look at: near the ends of the range, or none.
+/// Checks numbers that the host has to look at: numbers near the ends of the range, and NaN.
 TEST_P(CudaBatchMemory, NumbersThatNeedCare) {
   const double largest = precision == Precision::single ? 1e25 : 1e220;
   Batch batch(all_families(20, 3, precision, 3));
@@ -136,7 +137,7 @@ TEST_P(CudaBatchMemory, MembersOfSeveralOrders) {
   EXPECT_TRUE(twins.changed);
 }
 
-/// Members that are factors of their own.
+/// Checks members that are factors of their own.
 TEST_P(CudaBatchMemory, LargeMembers) {
   Random random(4);
   std::vector<Problem<double>> members;
@@ -166,7 +167,7 @@ TEST_P(CudaBatchMemory, IsSolvedWith) {
     }
 }
 
-/// A solution that is no float is told, the first of them, and the right-hand sides stay.
+/// Checks that the error names the first solution that does not fit a float, and that the right-hand sides stay.
 TEST_P(CudaBatchMemory, SolutionsThatAreTooLarge) {
   const std::vector<Problem<double>> members(5, problem(Sign::update, Matrix::Identity(4, 4) * 1e-12L, Matrix(4, 0)));
   Twins twins(Batch(members), precision);
@@ -184,7 +185,7 @@ TEST_P(CudaBatchMemory, SolutionsThatAreTooLarge) {
   EXPECT_TRUE(twins.changed);
 }
 
-/// Solutions, whose V and right-hand sides are on the GPU, and which go there.
+/// Checks solutions with modified members if V, right-hand sides and solutions are on the GPU.
 TEST_P(CudaBatchMemory, IsSolvedWithWhenModified) {
   const Batch batch = weighted_and_scaled(20, 3, precision);
   Twins twins(batch, precision);
@@ -209,7 +210,7 @@ TEST_P(CudaBatchMemory, IsSolvedWithWhenModified) {
   for (const double result : {expected.front(), expected.back(), solution.back()}) EXPECT_NE(result, 0);
 }
 
-/// Right-hand sides that come along: z, with a row between columns, Y and rss.
+/// Checks right-hand sides that are modified along: z, with an unused row between columns, Y and rss.
 TEST_P(CudaBatchMemory, TakesRightHandSidesAlong) {
   const Batch batch = weighted_and_scaled(20, 3, precision);
   Twins twins(batch, precision);
@@ -238,7 +239,7 @@ TEST_P(CudaBatchMemory, TakesRightHandSidesAlong) {
   EXPECT_EQ(z[20], before[20]);
 }
 
-/// Rows and columns that come from the GPU.
+/// Checks the insertion of rows and columns from the memory of the GPU.
 TEST_P(CudaBatchMemory, RowsAreInserted) {
   const Batch batch = weighted_and_scaled(7, 2, precision);
   Twins twins(batch, precision);
@@ -262,7 +263,7 @@ TEST_P(CudaBatchMemory, RowsAreInserted) {
   EXPECT_TRUE(same(insert(twins.there(), on_gpu.data()), expected));
 }
 
-/// More columns than a grid has blocks for.
+/// Checks more columns than a grid has thread blocks for.
 TEST_P(CudaBatchMemory, MillionsOfMembers) {
   Batch batch({problem(Sign::update, Matrix::Ones(1, 1), Matrix::Ones(1, 1))});
   batch.b = 2'200'000;
@@ -280,7 +281,7 @@ TEST_P(CudaBatchMemory, MillionsOfMembers) {
   EXPECT_TRUE(twins.changed);
 }
 
-/// V comes, in a stream of the caller's, long after the call has begun.
+/// Checks that a call waits for the caller's stream, in which V arrives long after the call has begun.
 TEST_P(CudaBatchMemory, WaitsForTheStream) {
   const Batch batch = weighted_and_scaled(30, 2, precision);
   Twins twins(batch, precision);
@@ -312,7 +313,7 @@ TEST_P(CudaBatchMemory, WaitsForTheStream) {
   cudaStreamDestroy(stream);
 }
 
-/// Numbers on another GPU are refused.
+/// Checks that numbers on another GPU are refused.
 TEST_P(CudaBatchMemory, AnotherGpu) {
   int devices = 0;
   ASSERT_EQ(cudaGetDeviceCount(&devices), cudaSuccess);

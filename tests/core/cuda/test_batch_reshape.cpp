@@ -1,7 +1,7 @@
 #include "../batch_reshape_call.h"
 #include "cuda/device_batch.h"
 
-/// Batches on a GPU whose members get and lose rows and columns.
+/// Batches on a GPU whose members gain and lose rows and columns.
 namespace gpucholmod::test {
 namespace {
 
@@ -41,7 +41,8 @@ TEST(CudaBatchReshaped, OfNoMembers) { reshape_none(keep); }
 
 TEST(CudaBatchReshaped, RefusesBadNumbers) { refuse_bad_numbers(keep); }
 
-/// A thread for each column is the limit; members that are factors of their own go on.
+/// Checks that members cannot grow beyond a thread block with a thread for each column, and that members that are
+/// factors of their own can.
 TEST(CudaBatchReshaped, LargeMembers) {
   for (const index_t n : {1021, 1030}) {
     Random random(1);

@@ -14,7 +14,8 @@ class CudaBatchScales : public testing::TestWithParam<Precision> {
   const Precision precision = GetParam();
 };
 
-/// Weights that all members have in common are looked at on the device: with the bits of the same for each.
+/// Checks that weights common to all members, which the device looks at, give the bits of the same weights for each
+/// member.
 TEST_P(CudaBatchScales, AreThoseOfEachMember) {
   for (const index_t n : {1, 6, 40})
     for (const index_t k : {1, 3, 17}) {
@@ -31,7 +32,7 @@ TEST_P(CudaBatchScales, AreThoseOfEachMember) {
     }
 }
 
-/// Scales that leave an entry too large for a float, and no digits of a diagonal.
+/// Checks scales that make an entry too large for a float, or leave a diagonal entry no digits.
 TEST(CudaBatchScalesRange, ResultsThatCannotBe) {
   Random random(6);
   const Matrix R = well_conditioned(8, random);

@@ -1,7 +1,7 @@
 #include "../batch_sides_call.h"
 #include "cuda/device_batch.h"
 
-/// Right-hand sides that come along with a batch on a GPU.
+/// Right-hand sides that are modified along with a batch on a GPU.
 namespace gpucholmod::test {
 namespace {
 
@@ -78,7 +78,7 @@ TEST_P(CudaBatchSides, OfMembersThatFailStay) {
   }
 }
 
-/// Of right-hand sides, and of factors beside them.
+/// Checks very large and very small numbers in right-hand sides, and in factors beside them.
 TEST_P(CudaBatchSides, NumbersOfAnySize) {
   Batch batch = weighted_and_scaled(9, 4, Precision::single);
   Carried plain(batch, precision);

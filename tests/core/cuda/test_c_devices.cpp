@@ -10,7 +10,8 @@
 namespace gpucholmod::test {
 namespace {
 
-/// A factor of the C interface on several GPUs has the bits of one on a GPU, and solves with them.
+/// Checks that a factor of the C interface on several GPUs has the bits of a factor on one GPU, and gives the same
+/// solutions up to rounding errors.
 TEST(Devices, HoldAFactorOfTheCInterface) {
   const index_t n = 1300, k = 40;
   const Doubles R = example(n), V = Doubles::Random(n, k) / std::sqrt(double(n));

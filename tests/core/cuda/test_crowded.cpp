@@ -7,8 +7,8 @@
 #include "factor_call.h"
 #include "hold.h"
 
-/// Modifications and solves, whose blocks of threads wait for each other, on a GPU that others use too: they come to
-/// their end, with the same bits.
+/// Modifications and solves on a GPU that other work uses, too. Their thread blocks wait for each other. They must
+/// complete all the same, with the same bits.
 namespace gpucholmod::test {
 namespace {
 
@@ -16,7 +16,7 @@ struct Results {
   Doubles R, X;
 };
 
-/// An update in place and back, with R at the end, and a solution.
+/// Updates and downdates a copy of a factor in place, `rounds` times. Returns R at the end, and a solution.
 Results work_hard(const HeldFactor& before, int rounds) {
   const index_t n = before.order(), k = 16;
   Random random(11);
@@ -50,7 +50,7 @@ TEST(Crowded, AForeignKernelHoldsMostMultiprocessors) {
   }
 }
 
-/// What another process does, at the same time.
+/// The work that another process does in TwoProcessesAtOnce, at the same time.
 TEST(Crowded, DISABLED_TheOther) {
   const Factor F = upload(example(3000));
   const Results first = work_hard(*F, 20);

@@ -4,8 +4,8 @@
 #include "cuda/backend.h"
 #include "cuda/pool.h"
 
-/// What only a GPU can show, without R: memory that runs out, and calls abandoned midway. The program fails where there
-/// is no GPU. Small enough to run under compute-sanitizer.
+/// Behaviour that only a GPU can show, without R: memory that runs out, and calls abandoned midway. The program fails
+/// if there is no GPU. The tests are small enough to run under compute-sanitizer.
 namespace gpucholmod::test {
 namespace {
 
@@ -46,7 +46,8 @@ TEST(Memory, RunningOutSaysHowMuchWasNeeded) {
   cuda::PoolBuffer<double>(pool, 1000);  // the error does not stick
 }
 
-/// ratio as in test_methods.cpp, for every compiled batch of V, several widths and heights, both signs and precisions.
+/// Checks the ratio of test_methods.cpp for every compiled batch of V, several widths and heights, both signs and
+/// precisions.
 TEST(Panel, ResidualRatioOfEveryKernel) {
   for (const Sign sign : signs) {
     const Problem<double> p = example(150, 37, sign);

@@ -7,8 +7,8 @@
 #include "cuda/pool.h"
 #include "factor_call.h"
 
-/// A factor on several GPUs, or, where there are not so many, on one that takes their place: the same launches,
-/// messages and addresses, side by side.
+/// A factor on several GPUs. If there are fewer, one GPU takes the place of all: the launches, messages and addresses
+/// are the same, side by side.
 namespace gpucholmod::test {
 namespace {
 
@@ -44,7 +44,7 @@ TEST(Devices, HoldAFactor) {
       }
 }
 
-/// The upper triangle of `R`, which is asked for once and in order; what lies below is not.
+/// Provides the upper triangle of `R`. Expects each column to be read once, in order, and not below the diagonal.
 class OneReading : public Source<double> {
  public:
   explicit OneReading(std::function<double(index_t, index_t)> R) : R_(std::move(R)) {}
@@ -84,7 +84,7 @@ TEST(Devices, ReadAFactor) {
       }
 }
 
-/// As a matrix in memory is refused; and whoever asks may end it.
+/// Checks that the upload refuses what it refuses of a matrix in memory, and that the progress function may end it.
 TEST(Devices, RefuseWhatTheyRead) {
   const index_t n = 700;
   const auto refused_at = [&](index_t row, index_t col, double value, Precision precision) {
@@ -94,7 +94,7 @@ TEST(Devices, RefuseWhatTheyRead) {
     } catch (const Error& error) {
       return error.code();
     }
-    return ErrorCode::cuda_failure;  // it was not
+    return ErrorCode::cuda_failure;  // it was not refused
   };
   EXPECT_EQ(refused_at(3, 600, nan, Precision::double_), ErrorCode::not_finite);
   EXPECT_EQ(refused_at(600, 600, 0, Precision::double_), ErrorCode::bad_diagonal);
@@ -107,7 +107,7 @@ TEST(Devices, RefuseWhatTheyRead) {
   EXPECT_EQ(source.columns(), 512);
 }
 
-/// The most memory that this process has had since clear_refs was written to, bytes.
+/// Returns the most memory that this process has had since clear_refs was written to, in bytes.
 double peak_of_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -117,7 +117,7 @@ double peak_of_memory() {
 
 TEST(Devices, ReadMoreThanTheyHoldInMemory) {
   const index_t n = 8192;
-  upload_to(times(2), example(3));  // what CUDA takes
+  upload_to(times(2), example(3));  // makes CUDA take its own memory
   std::ofstream("/proc/self/clear_refs") << 5;
   const double before = peak_of_memory();
   const OneReading source([](index_t i, index_t j) { return i == j ? 2.0 : 1.0 / double(n); });
@@ -147,7 +147,7 @@ TEST(Devices, UseAFactor) {
       }
 }
 
-/// Where all of them solve, sums are added up in another order going back.
+/// Checks solving by all GPUs together. Going back, they add up sums in another order than one GPU.
 TEST(Devices, SolveTogether) {
   for (const int ranks : numbers_of_ranks)
     for (const index_t n : {2100, 3000})
@@ -169,7 +169,7 @@ TEST(Devices, SolveTogether) {
       }
 }
 
-/// As a new factor, in place with room for a second one and without.
+/// Expects from several GPUs the bits of one: as a new factor, and in place with room for a second factor and without.
 void expect_same_modified(const Doubles& R, const Doubles& V, const Task& task_, Precision precision) {
   Work work, expected_work;
   const Factor one = upload(R, precision);
@@ -228,7 +228,7 @@ TEST(Devices, ModifyInPassesAndOfBothSigns) {
   expect_same_modified(R, V.leftCols(20), mixed, Precision::double_);
 }
 
-/// Blocks refused at any place, in one turn or several; and downdates that fail.
+/// Checks row blocks that are rejected at any place, in one turn or several, and downdates that fail.
 TEST(Devices, RefuseTheSame) {
   const index_t n = 1100, k = 5;
   const Doubles R = example(n);
@@ -241,9 +241,9 @@ TEST(Devices, RefuseTheSame) {
     }
 }
 
-/// With 16 columns on a third of an H100 or H200 a block of threads updates 40 groups or more, and shared memory has
-/// room for V of 31; with 32 columns on half of one, 30 or more, and room for 24. On the whole GPU it updates at most
-/// 20.
+/// Checks V outside of shared memory. With 16 columns on a third of an H100 or H200, a thread block updates 40 groups
+/// or more, and V of 31 fits; with 32 columns on half of one, 30 or more, and V of 24 fits. On the whole GPU it updates
+/// at most 20.
 TEST(Devices, KeepVOutsideOfSharedMemory) {
   const index_t n = 30000;
   const auto entry = [](index_t i, index_t j) {
@@ -271,7 +271,7 @@ TEST(Devices, KeepVOutsideOfSharedMemory) {
       one->solve(TriangularSolve::forward, expected.data(), 2);
       EXPECT_TRUE(same_bits(X, expected));
       EXPECT_EQ(F->trace(), one->trace());
-      update.device_memory = work.device_bytes - F->bytes();  // not for a second factor
+      update.device_memory = work.device_bytes - F->bytes();  // too little for a second factor
     }
   }
 }
@@ -297,7 +297,7 @@ TEST(Devices, Factorise) {
   }
 }
 
-/// The first has no room for A beside the factor.
+/// Checks that several GPUs factorise A if the first has no room for A beside the factor.
 TEST(Devices, FactoriseAcrossAllRunningOutOfRoom) {
   constexpr index_t n = 4000;
   const int device = first_device();
@@ -325,7 +325,7 @@ TEST(Devices, MustBeThere) {
   }
 }
 
-/// Rows and columns come, go and move.
+/// Checks insertions, removals and moves of rows and columns.
 TEST(Devices, Reshape) {
   const index_t n = 700;
   const Doubles R = example(n), X = [&] {

@@ -5,8 +5,8 @@
 #include "cuda/pool.h"
 #include "factor_call.h"
 
-/// A factor in the memory of a GPU: its ways there and back, what is computed from it, and what is left when a call
-/// fails. The method that modifies it has tests of its own.
+/// A factor in the memory of a GPU: upload and download, computations with it, and its state after a call that fails.
+/// Modifications have tests of their own.
 namespace gpucholmod::test {
 namespace {
 
@@ -68,7 +68,7 @@ TEST(Factor, RefusesWhatIsNone) {
   }
 }
 
-/// ratio = ||R'R - A||_1 / (n eps ||A||_1)
+/// Checks ratio = ||R'R - A||_1 / (n eps ||A||_1) < 30.
 TEST(Factor, Factorises) {
   for (const index_t n : {1, 2, 129, 300})
     for (const Uplo uplo : uplos)
@@ -113,7 +113,8 @@ TEST(Factor, DiagonalAndTrace) {
     }
 }
 
-/// ratio = ||M X - B||_1 / (n eps ||M||_1 ||X||_1), M being R'R, R' or R; m = 600 is more than goes at a time.
+/// Checks ratio = ||M X - B||_1 / (n eps ||M||_1 ||X||_1) < 30 for M = R'R, R' and R. m = 600 is more than is solved
+/// for at a time.
 TEST(Factor, Solves) {
   for (const index_t n : {1, 127, 300})
     for (const Precision precision : precisions) {
@@ -135,7 +136,7 @@ TEST(Factor, Solves) {
     }
 }
 
-/// ratio = ||A X - I||_1 / (n eps ||A||_1 ||X||_1)
+/// Checks ratio = ||A X - I||_1 / (n eps ||A||_1 ||X||_1) < 30.
 TEST(Factor, Inverts) {
   for (const index_t n : {1, 128, 300, 1100})
     for (const Precision precision : precisions) {
@@ -149,8 +150,8 @@ TEST(Factor, Inverts) {
     }
 }
 
-/// ratio = ||Y - A X||_1 / (n eps ||R'||_1 ||R||_1 ||X||_1), with the eps of double whatever the precision; likewise of
-/// R X and R' X.
+/// Checks ratio = ||Y - A X||_1 / (n eps ||R'||_1 ||R||_1 ||X||_1) < 30, with the eps of double in both precisions, and
+/// the corresponding ratios of R X and R'X.
 TEST(Factor, Multiplies) {
   for (const index_t n : sizes)
     for (const Precision precision : precisions) {
@@ -190,7 +191,7 @@ TEST(Factor, IsMeasuredWithoutBeingChanged) {
     }
 }
 
-/// Everything that a factor can do, on one of order 1100.
+/// Runs all computations of a factor, at order 1100.
 void exercise() {
   const index_t n = 1100;
   const auto F = upload(example(n));

@@ -2,8 +2,8 @@
 
 #include "factor_call.h"
 
-/// A factor in the memory of a GPU, modified: in place and as a new one, with numbers of any size, within limits,
-/// interrupted.
+/// Modifications of a factor in the memory of a GPU: in place and as a new factor, with numbers of any size, within
+/// limits, and interrupted.
 namespace gpucholmod::test {
 namespace {
 
@@ -53,7 +53,7 @@ TEST(FactorModify, AFailingDowndateChangesNothingWhenTestedFirst) {
         Work work;
         EXPECT_FALSE(modified(*F, V, downdate, work));
         EXPECT_EQ(work.pivot, failing);
-        for (const bool room : {true, false}) {  // for a second factor; without, several passes cannot be tested
+        for (const bool room : {true, false}) {  // for a second factor; without room, several passes cannot be tested
           if (!room && k > 5) continue;
           downdate.device_memory = room ? work.device_bytes : work.device_bytes - F->bytes();
           downdate.keep_intact = true;
@@ -68,7 +68,8 @@ TEST(FactorModify, AFailingDowndateChangesNothingWhenTestedFirst) {
       }
 }
 
-/// What one pass has taken tells how many turns of the next one are queued, and must not tell what comes of it.
+/// Checks that the number of turns of an earlier pass, which decides how many turns of the next pass are queued, does
+/// not change the result of the next pass.
 TEST(FactorModify, DoesNotDependOnTheCallBefore) {
   const index_t n = 500, k = 9;
   const Doubles R = example(n), small = Random(5).normal(n, k).cast<double>() * 0.01, large = small * 1e4;
@@ -86,7 +87,7 @@ TEST(FactorModify, DoesNotDependOnTheCallBefore) {
   }
 }
 
-/// A second factor, and one between passes, make it quicker; the result is the same.
+/// Checks that the result is the same with and without a second factor and a factor between passes, which save time.
 TEST(FactorModify, TheSameBitsInPlaceWithRoomAndWithout) {
   const index_t n = 900;
   for (const Precision precision : precisions)
@@ -106,7 +107,8 @@ TEST(FactorModify, TheSameBitsInPlaceWithRoomAndWithout) {
       }
 }
 
-/// The passes fail in turn; the first leading minor that is not positive counts, in place too.
+/// Checks that the pivot is that of the first leading minor that is not positive, whichever pass fails there, in place,
+/// too.
 TEST(FactorModify, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
   const index_t n = 500, k = 70;
   for (const index_t later : {201, 499}) {
@@ -121,7 +123,8 @@ TEST(FactorModify, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
   }
 }
 
-/// Column 3 of V, by itself, fails in row 201 by what R has there, though V is zero from there on.
+/// Checks a V whose column 3 by itself fails in row 201 because of R(200, 201), though V is zero from there on. Column
+/// 66 fails earlier, in row 150.
 TEST(FactorModify, TheFirstFailingPivotIsFoundWhereTheRestOfTheFactorFailsToo) {
   const index_t n = 500, k = 70;
   const double cosine = 0.9;
@@ -135,7 +138,7 @@ TEST(FactorModify, TheFirstFailingPivotIsFoundWhereTheRestOfTheFactorFailsToo) {
   EXPECT_TRUE(same_bits(download(*F), R));
 }
 
-/// However large or small the numbers are; ratio as in test_methods.cpp.
+/// Checks the ratio of test_methods.cpp for very large and very small numbers, and an overflow.
 TEST(FactorModify, NumbersOfAnySizeAreScaled) {
   const index_t n = 300;
   for (const Sign sign : signs)
@@ -176,7 +179,7 @@ TEST(FactorModify, KeepsToTheMemoryThatItIsAllowed) {
   const double with_room = limited.device_memory = work.device_bytes;
   EXPECT_TRUE(same_bits(download(*modified(*F, V, limited, work)), expected));
   EXPECT_EQ(work.device_bytes, with_room);
-  // What is between two passes, and a second pass to which V comes while the first works, can be done without.
+  // The factor between two passes can be spared, and so can a second pass that receives V while the first works.
   int spared = -1;
   std::optional<Error> error;
   for (; !error && spared < 4; ++spared) {
@@ -185,7 +188,7 @@ TEST(FactorModify, KeepsToTheMemoryThatItIsAllowed) {
     error = error_of([&] { found = download(*modified(*F, V, limited, work)); });
     EXPECT_TRUE(error || same_bits(found, expected));
   }
-  EXPECT_EQ(spared, 3);  // either of them, and both
+  EXPECT_EQ(spared, 3);  // either of the two, and both
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code(), ErrorCode::out_of_memory);
   EXPECT_EQ(number(*error, "needed"), limited.device_memory + 1);
@@ -205,7 +208,7 @@ TEST(FactorModify, APollThatThrowsStopsBetweenPasses) {
   EXPECT_FALSE(made);
   EXPECT_TRUE(same_bits(download(*F), R));
   EXPECT_THROW(F->modify(V.data(), task(*F, k, Sign::update), nullptr, stop, begun), int);
-  EXPECT_FALSE(begun);  // a second factor has been begun
+  EXPECT_FALSE(begun);  // only a second factor has changed
   EXPECT_TRUE(same_bits(download(*F), R));
   Task in_place = task(*F, k, Sign::update);
   in_place.device_memory = F->bytes();
@@ -213,7 +216,7 @@ TEST(FactorModify, APollThatThrowsStopsBetweenPasses) {
   EXPECT_TRUE(begun);
 }
 
-/// What a user is told of a GPU is what runs there.
+/// Checks that the kernels that status() reports for a GPU are the kernels that run there.
 TEST(FactorModify, GoesByTheKernelsThatAreTold) {
   const index_t n = 300;
   const Factor F = upload(example(n));

@@ -10,7 +10,7 @@
 namespace gpucholmod::test {
 namespace {
 
-/// On so many GPUs; the first that can be used takes the place of all.
+/// Returns a Keep on `count` GPUs; the first GPU that can be used takes the place of all.
 Keep on_gpus(int count) {
   return [count](const Doubles& R, Precision precision, index_t capacity) {
     const cuda::Devices devices(std::vector<int>(std::size_t(count), cuda::status(false).device));
@@ -67,7 +67,7 @@ StorageKind callers_memory(const char* name, int form, bool all_on_gpu) {
   return kind;
 }
 
-/// Every storage on a GPU.
+/// Returns every kind of storage on a GPU.
 std::vector<StorageKind> storages() {
   const StorageKind member = batch("BatchMember", false), stream = streamed("Stream", Where::memory);
   StorageKind in_place = held("HeldInPlace", true), two = held("HeldByTwo", false, 2),
@@ -93,7 +93,7 @@ std::vector<StorageKind> storages() {
                                   file,
                                   member,
                                   member_in_place};
-  for (StorageKind& kind : all) kind.keeps_digits = false;  // near an end of the range by Householder steps
+  for (StorageKind& kind : all) kind.keeps_digits = false;  // near an end of the range they use Householder steps
   return all;
 }
 

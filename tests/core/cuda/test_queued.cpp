@@ -11,7 +11,7 @@
 #include "gpu_memory.h"
 #include "hold.h"
 
-/// Modifications that are queued in a stream of the caller's, with a verdict; and calls of several threads.
+/// Modifications that are queued in the caller's stream, with a verdict, and calls of several threads.
 namespace gpucholmod::test {
 namespace {
 
@@ -48,7 +48,8 @@ struct Queue {
     R.diagonal().setOnes();
     return R;
   }
-  /// to <- from with V added, or taken away; queued with that verdict, or at once where it is -1.
+  /// Computes to <- from with V added or taken away. Queues the call with this verdict, or waits for it if `verdict` is
+  /// -1.
   int update(const OnGpu<S>& from, const OnGpu<S>& to, double weight, int verdict) {
     const std::vector<double> weights(k, weight);
     gpucholmod_options chosen = options;
@@ -59,7 +60,7 @@ struct Queue {
   }
 };
 
-/// Fails unless what has been updated to `made` is what an update of a handle of the same factor makes.
+/// Expects `made` to have the bits of a handle of the factor `from` after the same update.
 template <class S>
 void expect_bits_of_handle(const Queue<S>& queue, const OnGpu<S>& from, const std::vector<S>& made) {
   const index_t n = queue.n;
@@ -96,9 +97,9 @@ void queue_several(index_t n, index_t k) {
   };
   put(nothing);
   hold_multiprocessors(1, 0.02, queue.stream);
-  put(again);  // V is there when the stream has come to the call,
+  put(again);  // V is complete when the stream reaches the call,
   ASSERT_EQ(queue.update(queue.A, queue.B, 1, 0), GPUCHOLMOD_OK) << queue.status.message;
-  put(nothing);  // and is read before the stream goes on
+  put(nothing);  // and is read before the stream continues
   put(again);
   ASSERT_EQ(queue.update(queue.B, queue.A, -0.5, 1), GPUCHOLMOD_OK) << queue.status.message;
   queue.stream.synchronize();
@@ -110,8 +111,8 @@ void queue_several(index_t n, index_t k) {
   EXPECT_EQ(queue.B.get(), between);
 }
 
-/// And those of a handle. Some factors have less than a strip; in one, columns of the last strip are longer than the
-/// leading dimension.
+/// Checks the bits of queued calls against those of calls that wait, and of a handle. Some factors have less than a
+/// strip; in one, columns of the last strip are longer than the leading dimension.
 TEST(Queued, GivesTheBitsOfACallThatWaits) {
   for (const index_t k : {1, 16, 40, 70}) {
     for (const index_t n : {2, 64, 128, 130, 194, 640, 1002}) queue_several<double>(n, k);
@@ -119,7 +120,8 @@ TEST(Queued, GivesTheBitsOfACallThatWaits) {
   }
 }
 
-/// With so many columns, too, that memory has to be given back afterwards.
+/// Checks that calls return before the stream has reached them, also with so many columns that memory has to be given
+/// back afterwards.
 TEST(Queued, ReturnsBeforeTheStreamHasComeToIt) {
   for (const auto& [n, k] : {std::pair<index_t, index_t>{640, 16}, {5600, 128}}) {
     Queue<double> queue(n, k);
@@ -135,7 +137,7 @@ TEST(Queued, ReturnsBeforeTheStreamHasComeToIt) {
   }
 }
 
-/// Expects a verdict of 1, and `code` from a call that waits; R stays as it was.
+/// Expects a verdict of 1, `code` from a call that waits, and R to stay as it was.
 template <class S>
 void expect_undecided(const Stored<S>& R, const Stored<S>& V, double weight, int code) {
   Queue<S> queue(R, V);
@@ -202,7 +204,8 @@ TEST(Queued, RefusesWhatItCannotQueue) {
   EXPECT_EQ(queue.verdicts.get(), std::vector<int>(8, -7));
 }
 
-/// What a thread does with factors of its own, in its stream: a handle, and memory of the caller's.
+/// Modifies factors of a thread in its own stream: a handle, and a factor in the caller's memory. Returns their
+/// numbers.
 std::vector<double> life(int number) {
   const index_t n = 130 + 10 * number, k = 5;
   Random random(number + 1);

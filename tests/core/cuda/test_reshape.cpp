@@ -3,7 +3,7 @@
 #include "../reshape_call.h"
 #include "factor_call.h"
 
-/// Rows and columns that come, go and move, of a factor in the memory of a GPU.
+/// Insertions, removals and moves of rows and columns of a factor in the memory of a GPU.
 namespace gpucholmod::test {
 namespace {
 
@@ -21,7 +21,7 @@ TEST(ReshapeOnGpu, GrowsAndShrinks) {
 }
 TEST(ReshapeOnGpu, WhatCannotBeInserted) { expect_pivots(on_gpu); }
 
-/// The same bits in place and elsewhere, whatever the capacity.
+/// Checks that results have the same bits in place and as a new factor, with any capacity.
 TEST(ReshapeOnGpu, TheSameInPlace) {
   const index_t n = 900;
   const Doubles R = example(n);
@@ -42,7 +42,7 @@ TEST(ReshapeOnGpu, TheSameInPlace) {
   }
 }
 
-/// Numbers near the ends of their range go by way of a factor that is scaled.
+/// Checks numbers near the ends of the range, which are changed by way of a scaled factor.
 TEST(ReshapeOnGpu, NumbersOfAnySize) {
   for (const double size : {1e-140, 1e150}) {
     const index_t n = 260;
@@ -62,7 +62,7 @@ TEST(ReshapeOnGpu, NumbersOfAnySize) {
   }
 }
 
-/// In single precision A may be beyond the range of its scalar where R is not.
+/// Checks factors in single precision whose A is beyond the range of floats though R is not.
 TEST(ReshapeOnGpu, SingleNumbersOfAnySize) {
   for (const double size : {1e-17, 1e15}) {
     const index_t n = 200;
@@ -79,8 +79,9 @@ TEST(ReshapeOnGpu, SingleNumbersOfAnySize) {
   }
 }
 
-/// A row that is there already, exactly: where the last pivot is rounding, it may be found positive or not, but nothing
-/// is lost where there is room for a second factor, and what is lost is told where there is none.
+/// Checks the insertion of an exact copy of a row. The pivot of the second copy consists of rounding errors and may be
+/// found positive or not. Nothing is lost if there is room for a second factor; if there is none, `begun` tells of the
+/// loss.
 TEST(ReshapeOnGpu, ARowTwice) {
   const index_t n = 260;
   for (const index_t twin : {30, 200, 259})
@@ -101,14 +102,14 @@ TEST(ReshapeOnGpu, ARowTwice) {
     }
 }
 
-/// device_memory counts.
+/// Checks that calls keep to `device_memory`.
 TEST(ReshapeOnGpu, TakesWhatItMay) {
   const index_t n = 500;
   const Factor f = on_gpu(example(n), Precision::double_, n + 1);
   const Doubles before = download(*f), X = Doubles::Identity(n + 1, n + 1).col(n) * 2;
   Task how;
   std::atomic<bool> begun{false};
-  for (const double most : {1000.0, 30000.0}) {  // not for what is gathered, and not for the pass
+  for (const double most : {1000.0, 30000.0}) {  // too little for the gathered rows, and for the pass
     how.device_memory = most;
     EXPECT_EQ(error_of([&] { f->remove({1, 2, 3}, how, nullptr, no_poll, begun); })->code(), ErrorCode::out_of_memory);
     EXPECT_FALSE(begun);

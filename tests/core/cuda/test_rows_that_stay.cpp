@@ -8,7 +8,7 @@ namespace {
 
 constexpr index_t strip = 128;
 
-/// V (n x k) with zeros in its first rows.
+/// Returns V (n x k) with zeros in its first rows.
 Doubles beginning_with_zeros(index_t n, index_t k, index_t zeros) {
   Random random(5);
   Doubles V = random.normal(n, k).cast<double>() * 0.01;
@@ -16,7 +16,7 @@ Doubles beginning_with_zeros(index_t n, index_t k, index_t zeros) {
   return V;
 }
 
-/// Calls f(R, V, precision, first): rows above `first` are left out.
+/// Calls f(R, V, precision, first) for each case; rows above `first` are left out of the pass.
 template <class F>
 void for_cases(F&& f) {
   for (const Precision precision : precisions)
@@ -30,8 +30,8 @@ void for_cases(F&& f) {
         }
 }
 
-/// The rest has the bits of the trailing matrix by itself, in place too, on one device and on several, and only its row
-/// blocks are done.
+/// Checks that rows above the pass stay, that the rest has the bits of the trailing matrix by itself, and that only its
+/// row blocks are done; in place, too, on one device and on several.
 TEST(FactorRowsThatStay, StayAsTheyAre) {
   for (const int ranks : {1, 2})
     for (const Sign sign : signs)
@@ -80,7 +80,7 @@ TEST(FactorRowsThatStay, RightHandSidesComeAlong) {
     });
 }
 
-/// The pivot is counted in the whole matrix, and nothing has changed.
+/// Checks that a failing pivot is counted in the whole matrix, and that nothing has changed.
 TEST(FactorRowsThatStay, WhatFailsIsCountedFromTheFirstRow) {
   const index_t n = 400;
   for (const Precision precision : precisions)

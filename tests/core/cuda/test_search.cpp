@@ -2,7 +2,7 @@
 
 #include "../search/on_card.h"
 
-/// The same on a GPU; `make search-cuda` makes longer ones.
+/// A short search on a GPU; `make search-cuda` runs longer ones.
 namespace gpucholmod::test {
 namespace {
 

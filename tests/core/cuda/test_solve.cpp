@@ -2,8 +2,8 @@
 
 #include "factor_call.h"
 
-/// Solving with a factor in the memory of a GPU, for few right-hand sides: by the chain of a modification, or, where
-/// that refuses, by cuBLAS.
+/// Solving with a factor in the memory of a GPU, for few right-hand sides: by the chain of a modification or, if the
+/// chain refuses, by cuBLAS.
 namespace gpucholmod::test {
 namespace {
 
@@ -20,7 +20,7 @@ Doubles solved(const HeldFactor& F, TriangularSolve which, const Doubles& B) {
   return X;
 }
 
-/// Also with a factor in single precision, as all of it is computed in double.
+/// Checks residuals, also with a factor in single precision, as all arithmetic is double.
 TEST(Solve, LeavesAResidualOfRounding) {
   for (const index_t n : {1, 64, 129, 700, 1100, 2300})
     for (const Precision precision : precisions) {
@@ -34,7 +34,7 @@ TEST(Solve, LeavesAResidualOfRounding) {
     }
 }
 
-/// Bit by bit: a column does not depend on those beside it, nor on how many blocks of threads there are.
+/// Checks that the bits of a column do not depend on the columns beside it, nor on the number of thread blocks.
 TEST(Solve, IsTheSameForOneColumnAsForMany) {
   for (const index_t n : {300, 2300}) {
     const Factor F = upload(example(n));
@@ -50,7 +50,7 @@ TEST(Solve, IsTheSameForOneColumnAsForMany) {
   }
 }
 
-/// Diagonal blocks of condition 1e3 to 1e20: used as they are, refined, refused.
+/// Checks diagonal blocks of condition 1e3 to 1e20, whose inverses are used as they are, refined, or refused.
 TEST(Solve, LeavesAResidualOfRoundingWhereBlocksAreIllConditioned) {
   const index_t n = 700;
   for (const double decades : {3, 6, 12, 20}) {
@@ -66,8 +66,8 @@ TEST(Solve, LeavesAResidualOfRoundingWhereBlocksAreIllConditioned) {
   }
 }
 
-/// More right-hand sides than the chain takes, and an inverse: by cuBLAS in single precision, whose numbers end at
-/// 3e38.
+/// Checks more right-hand sides than the chain takes, and an inverse. Both are computed by cuBLAS in single precision,
+/// whose numbers end at 3e38.
 TEST(Solve, FindsWhatSinglePrecisionHasNoRoomFor) {
   const index_t n = 300, m = 200;
   for (const double size : {1e-22, 1e-30, 1e22}) {

@@ -7,8 +7,8 @@
 #include "cuda/factor_pass.h"
 #include "cuda/layout.h"
 
-/// The stream method on a GPU: what the simulated device of test_stream.cpp cannot show. Small enough for
-/// compute-sanitizer.
+/// The stream method on a GPU: behaviour that the simulated device of test_stream.cpp cannot show. The tests are small
+/// enough for compute-sanitizer.
 namespace gpucholmod::test {
 namespace {
 
@@ -37,7 +37,7 @@ double least_memory(const Problem<double>& p, Precision precision) {
   return number(error_of([&] { call(p, on_gpu(precision, 1)); }).value(), "needed");
 }
 
-/// The modified factor from one that stays on the GPU.
+/// Returns the modified factor of a factor that stays on the GPU.
 Doubles resident(const Problem<double>& p, Precision precision, Method method = Method::automatic) {
   const index_t n = p.R.cols();
   Request request;
@@ -73,7 +73,7 @@ TEST(Stream, SameBitsForEveryBudget) {
     }
 }
 
-/// Passes that take several turns on a panel, so that what is queued behind them has to wait.
+/// Checks passes that take several turns on a panel, so that work queued behind them has to wait.
 TEST(Stream, SameBitsWhereTheGuardRefuses) {
   index_t fallbacks = 0, rescalings = 0;
   for (const index_t k : {9, 70})
@@ -91,7 +91,8 @@ TEST(Stream, SameBitsWhereTheGuardRefuses) {
   EXPECT_GT(rescalings, 0);
 }
 
-/// Where the metric of an update is renewed no segment ends; each panel finds that out again.
+/// Checks updates whose metric is renewed, so that no segment ends. Each panel has to find the place of the renewal
+/// again.
 TEST(Stream, SameBitsWhereTheMetricIsRenewed) {
   for (const index_t k : {3, 16}) {
     const Problem<double> p = growing_metric(960, k, 60);
@@ -131,7 +132,7 @@ TEST(Stream, LowerFactorsAndFloats) {
   EXPECT_LT((call(f, on_gpu(Precision::single)).R.cast<double>() - up).norm() / up.norm(), 1e-5);
 }
 
-/// Of two passes that fail, it is not the first that counts.
+/// Checks that the first failing pivot counts, not the first pass that fails.
 TEST(Stream, TheFirstFailingPivotIsFoundWhicheverPassFailsThere) {
   const Problem<double> p = example(500, 70, Sign::update);
   for (const index_t later : {201, 499}) {
@@ -187,7 +188,8 @@ TEST(Stream, TimelineHasEveryStageInOrder) {
   }
 }
 
-/// A panel behind the first, in both ways: by steps none goes by itself where there are kernels for segments.
+/// Checks a panel behind the first, by segments and by Householder steps. On a GPU with kernels for segments, the
+/// stream method itself chooses steps for no panel.
 TEST(Stream, PanelsAreThoseOfTheWholeFactor) {
   const Problem<double> p = example(500, 9, Sign::update);
   const cuda::CurrentDevice current(cuda::status(false).device);

@@ -3,7 +3,7 @@
 #include "factor_call.h"
 #include "cuda/device_batch.h"
 
-/// Entries of the diagonal that would cease to be normal numbers, on a GPU: an error of class bad_diagonal, after which
+/// Diagonal entries that would cease to be normal numbers, on a GPU: an error of class bad_diagonal, after which
 /// nothing has changed.
 namespace gpucholmod::test {
 namespace {
@@ -15,7 +15,7 @@ Doubles diagonal(std::initializer_list<double> entries) {
   return R;
 }
 
-/// In place with memory for a second factor and without, and as a new one.
+/// Checks modifications in place, with memory for a second factor and without, and as a new factor.
 template <class S>
 void held_factors_keep_their_diagonal(Precision precision) {
   for (const Vanishing& how : all_that_vanish)
@@ -123,7 +123,7 @@ TEST(VanishingOnGpu, OfRowsThatMoveAndCome) {
   EXPECT_EQ(single->order(), 2);
 }
 
-/// Of which one alone vanishes.
+/// Checks batches in which a diagonal entry of one member alone vanishes.
 TEST(VanishingOnGpu, OfMembersOfABatch) {
   for (const Precision precision : precisions)
     for (const Vanishing& how : all_that_vanish)
@@ -161,7 +161,8 @@ TEST(VanishingOnGpu, OfMembersOfABatch) {
           }
 }
 
-/// A factor that once held a number near the end of the range is computed with as any other when that has gone.
+/// Checks that a factor that once held a number near the end of the range is treated as any other when the number is
+/// gone.
 TEST(VanishingOnGpu, IsNotExpectedOfNumbersThatHaveGone) {
   const index_t n = 200;
   Doubles R = example(n + 1);

@@ -4,11 +4,11 @@
 
 #include "factor_call.h"
 
-/// A factor in the memory of a GPU, or on its way through it, modified by columns of both signs, and scaled.
+/// Modifications by columns of both signs, and scaling, of a factor in the memory of a GPU or on its way through it.
 namespace gpucholmod::test {
 namespace {
 
-/// V, the last half of which is taken away, and R: what update and downdate by them, one after the other, come to.
+/// A factor R, columns V, the last `removed` of which are taken away, and the scale of the result.
 struct Case {
   Doubles R, V;
   index_t removed;
@@ -20,7 +20,7 @@ Case mixed(index_t n, index_t k, double scale, Precision precision) {
   return c;
 }
 
-/// ||R~'R~ - scale^2 (A + V+V+' - V-V-')||_1 by eps scale^2 (||A||_1 + ||VV'||_1).
+/// Returns ||R~'R~ - scale^2 (A + V+V+' - V-V-')||_1 / (eps scale^2 (||A||_1 + ||VV'||_1)) of a result X = R~.
 double residual(const Case& c, const Doubles& X, double eps) {
   const auto norm = [](const Doubles& M) { return M.cwiseAbs().colwise().sum().maxCoeff(); };
   const index_t added = c.V.cols() - c.removed;
@@ -55,8 +55,8 @@ TEST(WeightsOnGpu, ResidualAndInPlace) {
         }
 }
 
-/// Sixteen columns in and sixteen out in one pass, where such are to be had, up to nearly all of what is there: refused
-/// row blocks and segments that end early.
+/// Checks 16 added and 16 removed columns, in one pass if the GPU has passes so wide. They take away up to nearly all
+/// that is there, so that row blocks are rejected and segments end early.
 TEST(WeightsOnGpu, BothSignsInOnePass) {
   int refused = 0;
   for (const index_t n : {300, 1000})
@@ -82,11 +82,12 @@ TEST(WeightsOnGpu, BothSignsInOnePass) {
   EXPECT_GT(refused, 0);
 }
 
-/// What lies behind row n stays an identity, however often the factor is scaled; and so do powers of four, to the bit.
+/// Checks that the identity behind row n stays, however often the factor is scaled, and that powers of four change no
+/// bit.
 TEST(WeightsOnGpu, ScaledOverAndOver) {
   for (const Launch launch : {Launch::persistent, Launch::stepwise}) {
     Case c = mixed(130, 9, 0.25, Precision::double_);
-    c.V *= 0.1;  // of which so much is taken away in the end
+    c.V *= 0.1;  // small enough for 300 modifications
     Case whole = c;
     const Factor F = upload(c.R), G = upload(c.R);
     whole.scale = 1;
@@ -139,7 +140,7 @@ TEST(WeightsOnGpu, NoColumnsLeaveTheScale) {
   }
 }
 
-/// Through the GPU, it is what comes of a factor that is there.
+/// Checks the residual of the stream method, and that its bits do not depend on the device memory.
 TEST(WeightsOnGpu, TheStreamMethod) {
   for (const index_t k : {2, 16, 70}) {
     Case c = mixed(700, k, 0.995, Precision::double_);
@@ -162,8 +163,8 @@ TEST(WeightsOnGpu, TheStreamMethod) {
   }
 }
 
-/// z~ by the chain of Householder steps of the CPU is that by the kernels, on a factor that is there and on one that
-/// goes through.
+/// Checks that right-hand sides agree with those of the CPU's Householder steps, on a factor that stays on the GPU and
+/// on one that passes through it.
 TEST(RightSidesOnGpu, AsOnTheCpu) {
   for (const Precision precision : precisions)
     for (const index_t n : {1, 130, 700})

@@ -7,7 +7,8 @@
 
 namespace gpucholmod::test {
 
-/// Handles, in place and not, on one GPU and as if on two, in both precisions, and method "stream".
+/// Modifies a factor on a GPU: as a handle, in place and not, on one GPU and as if on two, and by method "stream"; in
+/// both precisions.
 class OnACard : public Subject {
  public:
   std::string begin(const Stored<double>& R, Random& random) override {

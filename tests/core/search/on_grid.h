@@ -5,8 +5,8 @@
 
 namespace gpucholmod::test {
 
-/// In all ways in which the grid modifies a factor: on every card, in place and not, by panels, on several ranks, in
-/// both precisions.
+/// Modifies a factor in all ways that the simulated grid has: on every card, in place and not, by panels, on several
+/// ranks, in both precisions.
 class OnTheGrid : public Subject {
  public:
   std::string begin(const Stored<double>& R, Random& random) override {
@@ -32,7 +32,7 @@ class OnTheGrid : public Subject {
   Stored<double> get() const override { return R_; }
   bool modify(const Stored<double>& V, index_t removed) override {
     if (single_) return modify_as<float>(V, removed);
-    // Which is not compiled.
+    // Passes of 32 columns are compiled for the card with clusters alone.
     if (how_.card != Simulated::clusters && block_columns::PassColumns{0, V.cols(), removed}.width() > 16) {
       SegmentsRun how = how_;
       how.card = Simulated::clusters;

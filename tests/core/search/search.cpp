@@ -14,7 +14,7 @@ struct Kind {
   Matrix (*factor)(index_t n, Random&);
 };
 
-/// Ten to a power between the two.
+/// Returns ten to a random power between `from` and `to`.
 real power(real from, real to, Random& random) { return std::pow(10.0L, from + (to - from) * random.uniform()); }
 
 index_t below(index_t n, Random& random) { return index_t(random.uniform() * real(n)); }
@@ -52,7 +52,7 @@ const Kind kinds[] = {
        }
        return R;
      }},
-    {"growing",  // whose inverses grow by a factor a row, exactly
+    {"growing",  // inverses grow by a factor with each row, exactly
      [](index_t n, Random& random) {
        Matrix R = identity(n);
        const real share = random.uniform();
@@ -81,7 +81,7 @@ Matrix columns(const Matrix& R, index_t k, Random& random) {
   }
 }
 
-/// Columns that can be taken away from R'R, nearly all or little of what there is in their directions.
+/// Returns columns that can be taken away from R'R: nearly all of R'R in their directions, or little.
 Matrix columns_to_remove(const Matrix& R, index_t k, Random& random) {
   const index_t n = R.cols();
   Matrix seed = random.normal(n, k);
@@ -91,7 +91,7 @@ Matrix columns_to_remove(const Matrix& R, index_t k, Random& random) {
 
 bool is_definite(const Matrix& A) { return first_indefinite(A) < 0; }
 
-/// One sequence.
+/// Runs one sequence of operations.
 class Sequence {
  public:
   Sequence(Subject& subject, unsigned seed, double bound, Searched& to)
@@ -112,7 +112,7 @@ class Sequence {
   }
 
  private:
-  /// Returns false where the sequence ends.
+  /// Does the next operation. Returns false if the sequence ends.
   bool next() {
     constexpr index_t widths[] = {1, 2, 5, 8, 16, 17, 32};
     const index_t k = std::min(before_.cols(), widths[below(7, random_)]);
@@ -124,7 +124,7 @@ class Sequence {
     }
     Matrix V = which < 0.65L ? columns(R, k, random_) : columns_to_remove(R, k, random_);
     index_t removed = which < 0.65L ? 0 : k;
-    if (which > 0.9L && k > 1) {  // added, and taken away besides
+    if (which > 0.9L && k > 1) {  // some columns are added, others taken away
       removed = 1 + below(k - 1, random_);
       V.leftCols(k - removed) = columns(R, k - removed, random_);
     }
@@ -153,7 +153,7 @@ class Sequence {
     return judge(true, Matrix::NullaryExpr(m, m, kept), norm_1(A), "deletes " + std::to_string(gone.size()));
   }
 
-  /// Rows and columns of a matrix that is definite by far or hardly.
+  /// Inserts rows and columns; the new matrix is definite by far or hardly.
   bool insert(const Matrix& R, index_t p) {
     const index_t n = R.cols(), at = random_.uniform() < 0.3L ? n : below(n + 1, random_);
     // A12 = R'T, A22 = T'T and some more.
@@ -167,7 +167,7 @@ class Sequence {
     X.bottomRows(n - at) = S.bottomRows(n - at);
     const Stored<double> stored = X.cast<double>();
     const double largest = subject_.precision() == Precision::single ? 1e36 : 1e150;
-    if (!(own.diagonal().maxCoeff() < largest * largest)) return true;  // R is so ill-conditioned that S12 is no number
+    if (!(own.diagonal().maxCoeff() < largest * largest)) return true;  // R is so ill-conditioned that A22 is too large
     ++to_.insertions;
     const bool done = subject_.insert(at, stored);
     X = stored.cast<real>();
