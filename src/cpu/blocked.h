@@ -6,18 +6,19 @@
 
 namespace gpucholmod::cpu {
 
-/// Threads for n and k, `most` at the most: as many as still save more than it takes to have the help of the last of
-/// them.
+/// Returns the number of threads for n and k, at most `most`: as many as save more time than the help of the last of
+/// them takes.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 
-/// Rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to right.
+/// Runs a rank-k modification by blocks of mixed hyperbolic Householder steps (k <= 4: of rotations), from left to
+/// right.
 ///
-/// The last `removed` columns of V are taken away, the others added: first, as then no matrix on the way is indefinite
-/// unless the result is. Both are done to a row block while it is in the cache.
+/// The last `removed` columns of V are taken away, the other columns are added. Columns are added first, as then no
+/// intermediate matrix is indefinite unless the result is. Both are done to a row block while it is in the cache.
 ///
-/// Left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and columns are
-/// read and written once, in their order. Where R is lower and one thread works, strips are wider, so that rows are
-/// read at the speed of memory:
+/// The sweep is left-looking over strips of columns, so that a strip's part of V stays in the first-level cache, and
+/// columns are read and written once, in their order. If R is lower and one thread works, strips are wider, so that
+/// rows are read at the speed of memory:
 ///
 ///            strip
 ///      + - - +---+ - -      for each row block b above the strip, from the top:
@@ -26,57 +27,60 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 ///            \ d |             find H_d from [ R_d; Vt ]           (diagonal kernel)
 ///              \ |             and apply it to the rest of the strip
 ///
-/// Threads take strips in turn. Each goes down its strip as far as the transforms are known, and waits for those that
-/// the thread to its left is just finding: so the next strips are done, but for their last rows, while a diagonal block
-/// is. What is computed for a column does not depend on who computes it, hence the result has the same bits with any
-/// number of threads.
+/// Threads take strips in turn. Each thread works down its strip as far as the transforms are known, and then waits for
+/// the transforms that the thread to its left is finding. So while one thread works on its diagonal blocks, the others
+/// modify all but the last rows of the next strips. The operations on a column do not depend on the thread, hence the
+/// result has the same bits with any number of threads.
 ///
-/// Rows of R above the first that V has a number in stay as they are, unless there is a scale: they are copied, or, in
-/// place, not read but for their diagonal.
+/// Rows of R above the first row of V that is not zero stay as they are, unless there is a scale: these rows are copied
+/// to `out`; in place, only their diagonal is read.
 ///
 /// Error: residual ratio < 30 for updates and downdates alike (inst/design/accuracy.md).
 /// Reference: inst/design/block-householder.md.
 template <class T>
 class BlockedSweep {
  public:
-  /// V: n x k; read only, when there is work, and kept. uplo: how R is stored. `instructions`: resolved. The result is
-  /// multiplied by `scale`.
+  /// Prepares a sweep over V (n x k), which is read by advance() and carry() and has to outlive the sweep. uplo: how R
+  /// is stored. `instructions`: resolved. The result is multiplied by `scale`.
   BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads);
 
-  /// The next columns of the upper factor. uplo upper: R and out hold them from row 0 down to their diagonal at least;
-  /// a multiple of 8 of them, or all that are left. uplo lower: R and out are the whole matrix. `out` may be R. Without
-  /// out.data nothing is written, and only the verdict is of interest. `clear`: the other triangle of `out` becomes
-  /// zero. Returns the failing pivot (`out` is then partly written; of an update: an entry of R's diagonal that is not
-  /// a positive normal number), or -1. `poll` is told the share of R done, by the calling thread.
+  /// Modifies the next columns of the upper factor. uplo upper: R and out hold these columns from row 0 down to the
+  /// diagonal at least; their number is a multiple of 8, or all that are left. uplo lower: R and out are the whole
+  /// matrix. `out` may be R. If out.data is null, the call is a dry run. `clear`: the other triangle of `out` becomes
+  /// zero. Returns the failing pivot, or -1; after a failure `out` is partly written. An update fails at an entry of
+  /// R's diagonal that is not a positive normal number. The calling thread tells `poll` the share of R done.
   index_t advance(MatrixView<const T> R, MatrixView<T> out, bool clear, const Poll& poll);
 
-  /// Applies the modification to right-hand sides of n rows, when all of R is done. Behind row n V is zero. Cannot fail
-  /// after reserve_to_carry() with as many right-hand sides.
+  /// Applies the modification to right-hand sides of n rows, after all of R is done. V must be zero from row n on.
+  /// Cannot fail after reserve_to_carry() for as many right-hand sides.
   void carry(const RightHandSideView& sides, index_t n) {
     if (sides.m() == 0) return;
     if (first_row_ >= n) return sides.pass_through();
     if (carry_memory_.z.empty()) reserve_to_carry(sides.m());
     stages_.carry(trailing(sides), first_row_, n, width_, carry_memory_);
   }
-  /// Allocates what carry() needs for m right-hand sides.
+  /// Allocates the memory that carry() needs for m right-hand sides.
   void reserve_to_carry(index_t m) {
     if (m > 0) carry_memory_ = stages_.memory_to_carry(m, V_.rows, width_);
   }
 
-  /// The same for all of R at once, and for right-hand sides, unless out.data or `right` is null.
+  /// Modifies all of R at once, as advance() does, and then right-hand sides, unless out.data or `right` is null.
   index_t run(MatrixView<const T> R, MatrixView<T> out, bool clear, const RightHandSideView* right, const Poll& poll) {
     const index_t pivot = advance(R, out, clear, poll);
     if (pivot < 0 && out.data && right) carry(*right, V_.rows);
     return pivot;
   }
 
-  /// Sum of the squares of the entries of R that have been read so far, with few columns in V of those near the
-  /// diagonal only, and of those in rows that stay. Where an entry is not finite, neither is this, or the pivot of its
-  /// column fails. Infinite where an entry of the diagonal is below least_safe.
+  /// Returns the sum of the squares of the entries of R that have been read so far. If no more than most_rotations
+  /// columns of V come first (the added columns, or all if none is added), only entries near the diagonal, and entries
+  /// in rows that stay, are summed. If an entry is not finite, the sum is not finite, or the pivot of the entry's column
+  /// fails. The sum is infinite if an entry of the diagonal is below least_safe.
   T squares() const { return squares_; }
+  /// Returns whether squares() sums all entries of R that have been read.
+  bool sums_all() const { return stages_.begin()->k > most_rotations; }
 
  private:
-  /// Of a thread.
+  /// The work memory of a thread.
   struct Workspace {
     T* Vt = nullptr;
     std::vector<T> discarded;
@@ -85,11 +89,12 @@ class BlockedSweep {
   struct Walk;
 
   Workspace workspace();
-  /// Rows above that of the first number in V, of whole row blocks.
+  /// Returns the number of rows above the first row of V that is not zero, rounded down to a multiple of 8.
   static index_t rows_of_zeros(MatrixView<const T> V);
-  /// Copies the right-hand sides of the rows that stay. Returns the others.
+  /// Copies the rows of the right-hand sides that stay. Returns a view of the rows that change.
   RightHandSideView trailing(const RightHandSideView& sides) const;
-  /// Deals with the rows of a strip that stay: false, where an entry of their diagonal is not a positive normal number.
+  /// Checks and copies the rows of a strip that stay. Returns false if an entry of their diagonal is not a positive
+  /// normal number.
   bool keep_rows(Walk& walk, Workspace& mine, index_t first, index_t last) const;
   void work(Walk& walk, Workspace& mine, const Poll* told);
   bool modify_strip(Walk& walk, Workspace& mine, index_t first, index_t last);
@@ -99,15 +104,15 @@ class BlockedSweep {
   MatrixView<const T> V_;
   Uplo uplo_;
   int threads_;
-  index_t width_;       ///< of a strip
+  index_t width_;       ///< columns of a strip
   Stages<T> stages_;
   bool is_scaled_;
-  index_t first_row_ = 0;  ///< that changes, a multiple of 8; known when there is work
+  index_t first_row_ = 0;  ///< first row that changes, a multiple of 8; found by the first advance()
   typename Stages<T>::CarryMemory carry_memory_;
   index_t rows_, ldv_;  ///< height of a row block; leading dimension of a strip's V
-  Workspace first_;     ///< of the thread that calls
+  Workspace first_;     ///< work memory of the calling thread
   std::vector<Workspace> others_;
-  index_t next_ = 0;    ///< column
+  index_t next_ = 0;    ///< next column to modify
   T squares_ = 0;
 };
 

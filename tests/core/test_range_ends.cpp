@@ -6,7 +6,7 @@ namespace {
 
 constexpr double NaN = std::numeric_limits<double>::quiet_NaN();
 
-/// A factor that is held, by one process or by several, which take part in each call.
+/// A use of a held factor, in which every process that holds the factor takes part.
 using Use = std::function<void(HeldFactor&)>;
 struct Holder {
   const char* name;
@@ -24,14 +24,14 @@ const Holder holders[] = {
      }},
 };
 
-/// In every process; those but the first have nothing to look at.
+/// Returns the diagonal of f, which every process gets.
 Doubles seen(const HeldFactor& f) {
   std::vector<double> diagonal(f.order());
   f.diagonal(diagonal.data());
   return Eigen::Map<Doubles>(diagonal.data(), f.order(), 1);
 }
 
-/// f.insert(), into f itself or into a new factor, which takes f's place in `then`.
+/// Runs f.insert() into f itself or into a new factor, and calls `then` with the result. Returns the pivot.
 index_t inserted(HeldFactor& f, index_t at, const Doubles& X, bool in_place,
                  const std::function<void(HeldFactor&)>& then = {}) {
   std::atomic<bool> begun{false};
@@ -43,7 +43,7 @@ index_t inserted(HeldFactor& f, index_t at, const Doubles& X, bool in_place,
   return pivot;
 }
 
-/// What is inserted goes into a factor whose largest number is of another size, without losing digits.
+/// Checks that insertions into a factor whose largest number is of another size lose no digits.
 TEST(RangeEnds, InsertsBesideNumbersOfAnySize) {
   for (const Holder& holder : holders)
     for (const double size : {1.7e308, 1e200, 1e-200, 3e-308})
@@ -68,7 +68,7 @@ TEST(RangeEnds, InsertsBesideNumbersOfAnySize) {
         }
 }
 
-/// A factor that has once held a huge number is as good as any other when that is gone.
+/// Checks that a factor that once held a huge number is as good as any other after that number is gone.
 TEST(RangeEnds, WhatIsGoneCountsNoLonger) {
   for (const Holder& holder : holders) {
     Doubles R(2, 2);
@@ -87,7 +87,7 @@ TEST(RangeEnds, WhatIsGoneCountsNoLonger) {
   }
 }
 
-/// R'^-1 x, or its square, overflows: no matrix whose numbers are within the range has such a factor.
+/// Checks x for which R'^-1 x, or its square, overflows: no matrix with numbers in the range has such a factor.
 TEST(RangeEnds, WhatIsInsertedIsTooLargeBesideTheRest) {
   for (const Holder& holder : holders)
     for (const bool in_place : {false, true})
@@ -105,7 +105,7 @@ TEST(RangeEnds, WhatIsInsertedIsTooLargeBesideTheRest) {
       }
 }
 
-/// Entries off the diagonal of X that no positive definite matrix has, and that overflow where they are subtracted.
+/// Entries off the diagonal of X that no positive definite matrix has, and that overflow when they are subtracted.
 TEST(RangeEnds, WhatIsInsertedIsNoCovariance) {
   const Doubles R = Doubles::Identity(1, 1);
   Doubles X(4, 3);
@@ -117,7 +117,7 @@ TEST(RangeEnds, WhatIsInsertedIsNoCovariance) {
     });
 }
 
-/// In the precision of the factor it would be nothing.
+/// A diagonal entry that would vanish in the precision of the factor.
 TEST(RangeEnds, WhatIsInsertedVanishes) {
   for (const Holder& holder : holders)
     for (const bool in_place : {false, true})
@@ -142,7 +142,7 @@ TEST(RangeEnds, WhatIsInsertedVanishes) {
       }
 }
 
-/// By what is inserted before it, the last entry of the diagonal nearly vanishes; in place R stays as it was.
+/// An insertion by which the last diagonal entry nearly vanishes; in place, R stays as it was.
 TEST(RangeEnds, WhatIsBehindAnInsertionVanishes) {
   for (const Holder& holder : holders)
     for (const bool in_place : {false, true}) {
@@ -162,7 +162,7 @@ TEST(RangeEnds, WhatIsBehindAnInsertionVanishes) {
     }
 }
 
-/// The product of the diagonal stays when a row and column move, and most of it may go into one entry.
+/// Checks shifts that make an entry vanish: the product of the diagonal stays, and most of it may move into one entry.
 TEST(RangeEnds, WhatMovesVanishes) {
   const index_t n = 140;
   Doubles left = Doubles::Identity(n, n) * 1e-3, right = Doubles::Identity(3, 3);
@@ -192,13 +192,14 @@ TEST(RangeEnds, WhatMovesVanishes) {
       }
 }
 
-/// An entry far from the diagonal that a scale above 1 takes beyond the range, for every number of columns and way of
-/// storing.
+/// An entry far from the diagonal that a scale above 1 takes beyond the range, for every number of columns of either
+/// sign and way of storing.
 TEST(RangeEnds, AScaleOverflows) {
   for (const Way& way : ways)
     for (const Uplo uplo : {Uplo::upper, Uplo::lower})
       for (const index_t n : {2, 70})
-        for (const index_t k : {1, 2, 3, 4, 5}) {
+        for (const auto& [k, removed] : {std::pair<index_t, index_t>{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {1, 1},
+                                         {5, 5}, {2, 1}, {6, 3}, {5, 1}, {9, 5}, {6, 1}, {6, 5}}) {
           Doubles R = Doubles::Identity(n, n), V = Doubles::Zero(n, k), out(n, n);
           V.row(n - 1).setConstant(0.1);
           R(0, n - 1) = 1.5e308;
@@ -206,11 +207,12 @@ TEST(RangeEnds, AScaleOverflows) {
           Request request = by(way);
           request.n = n;
           request.k = k;
+          request.removed = removed;
           request.scale = 2;
           request.uplo = uplo;
           const auto error =
               error_of([&] { modify(Place<double>::memory(R.data(), out.data()), V.data(), request, no_poll); });
-          ASSERT_TRUE(error) << way.name << ", k " << k;
+          ASSERT_TRUE(error) << way.name << ", k " << k << ", removed " << removed;
           EXPECT_EQ(error->code(), ErrorCode::overflow);
           EXPECT_EQ(number(*error, uplo == Uplo::upper ? "col" : "row"), double(n));
         }

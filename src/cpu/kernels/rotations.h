@@ -1,19 +1,20 @@
 // Included once for each set of instructions, in a namespace of its own.
 
-/// Plane rotations without square roots on the way, K for each row of a block of NB, K small.
+/// Describes the transform of a block of NB rows by plane rotations without square roots between rows: K rotations for
+/// each row, K small.
 ///
-/// A column v of V is kept as w = sqrt(h) v, and row i of R as x = R_i / d_i. With p = w_i / x_i, both of them before
-/// the step,
+/// A column v of V is kept as w = sqrt(h) v, and row i of R as x = R_i / d_i. With p = w_i / x_i, both w_i and x_i from
+/// before the step,
 ///
 ///   t = (p / d_i)^2      h~ = h + sigma t                      h: 1 before the first row
 ///   update    x~ = x + p / (d_i^2 h) w      w~ = w - p x       d~_i = d_i sqrt(h / h~)
 ///   downdate  x~ = x - p / (d_i^2 h~) w~    w~ = w - p x       d~_i = d_i sqrt(h~ / h)
 ///
-/// is the rotation with c = sqrt(h / h~), s = p / (d_i sqrt(h~)) (update), and the hyperbolic one with c = sqrt(h~ /
-/// h), s = p / (d_i sqrt(h)), whose new row is made of the old row and the *new* v (a mixed form, as Chambers' is).
-/// What a row waits for is w alone: a product and a difference. All else is done for a block's rows at once.
+/// is the rotation with c = sqrt(h / h~), s = p / (d_i sqrt(h~)) (update), and the hyperbolic rotation with c = sqrt(h~
+/// / h), s = p / (d_i sqrt(h)), which computes the new row from the old row and the *new* v (a mixed form, as Chambers'
+/// is). A row waits only for w: for a product and a difference. All other numbers are found for a block's rows at once.
 ///
-/// Rounding errors are those of rotations: what w~ loses, divided by sqrt(h~), is eps (c |v| + s |d x|).
+/// Rounding errors are those of rotations: the rounding error of w~, divided by sqrt(h~), is eps (c |v| + s |d x|).
 /// References: Fletcher & Powell (1974) Math. Comp. 28, 1067-1087, for w; Gentleman (1973) J. Inst. Maths Applics 12,
 /// 329-336, for d; inst/design/block-householder.md.
 template <class P>
@@ -23,21 +24,21 @@ struct Rotations {
   T* memory;
   index_t K;
 
-  T* h() const { return memory; }                ///< K: after the block
-  T* unit() const { return memory + K; }         ///< K: 1 / sqrt(h) before it
-  /// Not 0: what follows are c, s, 1 / c, s / c of true rotations, row by row.
+  T* h() const { return memory; }                ///< K: h after the block
+  T* unit() const { return memory + K; }         ///< K: 1 / sqrt(h) before the block
+  /// Returns a flag: if it is not 0, the numbers behind it are c, s, 1 / c, s / c of true rotations, row by row.
   T& careful() const { return memory[2 * K]; }
   T* p(index_t q) const { return memory + head(K) + 2 * q * NB; }
-  T* u(index_t q) const { return p(q) + NB; }    ///< what w is multiplied by for x
+  T* u(index_t q) const { return p(q) + NB; }    ///< NB: multiplier of w (update) or w~ (downdate) in x~
   T* d() const { return p(K); }
   T* csi(index_t i, index_t q) const { return memory + head(K) + 4 * (i * K + q); }
   static index_t head(index_t K) { return (2 * K + NB) / NB * NB; }
   static index_t words(index_t K) { return head(K) + 4 * K * NB; }
 };
-constexpr index_t most_rotations = 4;  ///< K is no more than that
 
-/// Within these bounds nothing over- or underflows, and little is lost to rounding: h and 1 / d^2; w, which shows what
-/// is too large, or no number, in the column of R above it; what a downdate of one block leaves of h.
+/// The bounds within which nothing over- or underflows, and little is lost to rounding: of h and 1 / d^2 (most_growth);
+/// of w, which shows a number that is too large, or NaN, in the column of R above it (largest_w); of the share of h
+/// that a downdate of one block leaves (least_left).
 template <class T>
 constexpr T most_growth = sizeof(T) == 8 ? T(0x1p200) : T(0x1p40);
 template <class T>
@@ -45,8 +46,8 @@ constexpr T largest_w = sizeof(T) == 8 ? T(0x1p500) : T(0x1p80);
 template <class T>
 constexpr T least_left = T(0.125);
 
-/// The rotation that takes (r, v) to (rho, 0); false as for compute() of cpu/rotation.h, and if r is not positive or
-/// one of them not finite.
+/// Finds the rotation that takes (r, v) to (rho, 0). Returns false if compute() of cpu/rotation.h does, if r is not
+/// positive, or if r or v is not finite.
 template <Sign sign, class T>
 INLINE bool find_rotation(T& r, T v, T* csi) {
   Rotation<T> g;
@@ -70,13 +71,12 @@ INLINE void rotate(const T* csi, T& r, T& v) {
   }
 }
 
-/// True rotations, one number after the other: for blocks where the bounds are exceeded, and to find the pivot that
-/// fails.
+/// Runs true rotations, one number after the other: for blocks that exceed the bounds, and to find the failing pivot.
 template <class P, Sign sign, Uplo uplo>
 struct Careful {
   using T = typename P::T;
 
-  /// Columns [column, end) of m rows of the strip.
+  /// Applies the rotations of m rows from `row` on to columns [column, end) of the strip.
   static NOINLINE void apply(const Rotations<P>& H, index_t row, index_t m, index_t column, index_t end,
                              Strip<T>& strip) {
     for (index_t j = column; j < end; ++j) {
@@ -107,7 +107,7 @@ struct Careful {
         if (!find_rotation<sign>(r, strip.Vt[column + j + q * strip.ldv], H.csi(j, q))) return j;
       strip.out[at<uplo>(row + j, column + j, strip.ldo)] = r;
     }
-    for (index_t i = m; i < P::rows; ++i)  // what lies behind the last row stays
+    for (index_t i = m; i < P::rows; ++i)  // the identity for rows behind the last
       for (index_t q = 0; q < H.K; ++q) {
         T* const csi = H.csi(i, q);
         csi[0] = csi[2] = 1;
@@ -117,8 +117,8 @@ struct Careful {
   }
 };
 
-/// Diagonal kernel: Kernels::diagonal, in registers. `single`: K is 1, which takes a tenth less where the compiler
-/// knows it; for all others, one kernel will do.
+/// Finds the rotations of a block on the diagonal, in registers (Kernels::diagonal). `single`: K is 1, which takes a
+/// tenth less time if the compiler knows K; one kernel serves all other K.
 template <class P, Sign sign, Uplo uplo, bool single>
 index_t find_rotations(typename P::T* memory, index_t row, index_t column, index_t m, index_t k,
                        Strip<typename P::T>& strip) {
@@ -140,7 +140,7 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
   bool good = S::within(diagonal, S::set1(least_safe<T>), S::set1(std::numeric_limits<T>::max()));
   for (index_t q = 0; q < K; ++q) {
     const W inverse = S::div(one, diagonal);
-    W w[NB];  // as it is before each row; what lies left of the diagonal stays
+    W w[NB];  // w before each row; entries left of the diagonal stay as they are
     w[0] = S::load(strip.Vt + q * strip.ldv + column);
     each<NB - 1>([&](auto at) INLINE_LAMBDA {
       constexpr int i = decltype(at)::value;
@@ -152,7 +152,7 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
     const W sums = running_sums<T, NB>(t);
     const W after = sign == Sign::update ? S::add(h, sums) : S::sub(h, sums);
     const W before = S::template shifted<1>(after, h);
-    W u, share;  // of d^2: exactly 1 where t is 0
+    W u, share;  // share: the factor of d^2, exactly 1 if t is 0
     if (sign == Sign::update) {
       const W part = S::div(one, before), ratio = S::fma(t, part, one);
       u = S::mul(pg, part);
@@ -199,8 +199,8 @@ struct Rotating {
   // Measured: inst/design/block-householder.md.
   static constexpr int few_columns = K == 1 ? 8 : 4;
   static constexpr index_t long_rows = K <= 2 ? 96 : P::rows == 8 ? 200 : all_short;
-  /// Reads the tile of a vector before it writes that of the vector before: where columns are 4 KB apart, reading would
-  /// wait for writing.
+  /// True if the tile of a vector is read before the tile of the preceding vector is written: if columns are 4 KB
+  /// apart, the read would wait for the write.
   static constexpr bool load_first = P::rows == 8 && (upper || K <= 2);
   using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;
   using Usual = Rotating<std::conditional_t<upper, typename P::Upper, P>, sign, uplo, K>;
@@ -253,7 +253,7 @@ struct Rotating {
       Careful<P, sign, uplo>::apply(H{const_cast<T*>(memory) + b * H::words(K), K}, row + b * P::rows, P::rows, column,
                                     strip.columns, strip);
   }
-  /// How many of the blocks from the first on are alike: done with care, or not.
+  /// Returns how many blocks from the first on are of the same kind. careful <- true if their kind is true rotations.
   static index_t run_of(const T* memory, index_t blocks, bool& careful) {
     careful = H{const_cast<T*>(memory), K}.careful() != 0;
     index_t run = 1;
