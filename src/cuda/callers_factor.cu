@@ -1,6 +1,11 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 
+#include "base/check_column.h"
 #include "cuda/callers_memory.h"
+#include "cuda/kernels/too_large.cuh"
 #include "cuda/modification.cuh"
 
 namespace gpucholmod::cuda {
@@ -23,7 +28,8 @@ class CallersModification {
  public:
   CallersModification(Context& context, const CallersFactor<T>& factor, const ColumnsOfV& V, const Task& task,
                       const Poll& poll)
-      : context_(context), R_(factor.R), out_(factor.out), layout_(Layout::of_callers(task.n, R_.ld)), task_(task),
+      : context_(context), R_(factor.R), out_(factor.out), V_(V), layout_(Layout::of_callers(task.n, R_.ld)),
+        task_(task),
         modification_(context, layout_, {V.given(), task.n, task.k, task.n}, 0, task.scale, task,
                       PartsApart<T>::bytes(layout_), poll),
         parts_(context, R_, layout_, least_entry<T>, 1 / least_entry<T>) {
@@ -78,12 +84,36 @@ class CallersModification {
     return true;
   }
   /// Returns whether R can be modified in place. Looks at its diagonal; then tests a downdate by a dry run, or, for an
-  /// update, looks at all of R unless R is trusted.
+  /// update, looks at all of R unless R is trusted, and at all of V if there are several passes. Throws not_finite.
   bool can_be_done(bool trusted) {
     check(cudaStreamSynchronize(context_.stream()), "look at the diagonal of a factor");
     if (!parts_.is_moderate() || (task_.removed > 0 && modification_.passes() > 1)) return false;
     if (task_.removed > 0) return modification_.run(R_.data, nullptr, task_.n) < 0 && is_plain();
-    return trusted || all_finite();
+    return (modification_.passes() == 1 || V_is_plain()) && (trusted || all_finite());
+  }
+  /// Returns whether all numbers of V are plain. With several passes that has to be known before the first pass writes
+  /// to R, as a later pass looks at its columns of V only then.
+  bool V_is_plain() const {
+    constexpr double most = block_columns::largest_plain<T>;
+    if (device_of(V_.given()) != context_.device()) return largest_in_V<T>(V_.view(task_.n, task_.k)) <= most;
+    index_t columns = V_.scaled() ? 0 : task_.k;
+    double by = V_.scaled() ? 0 : 1;
+    for (const ScaledColumn& column : V_.scaled() ? *V_.scaled() : std::vector<ScaledColumn>()) {
+      columns = std::max(columns, column.from + 1);
+      by = std::max(by, std::abs(column.by));
+    }
+    const cudaStream_t stream = context_.stream();
+    const PoolBuffer<int> dfound(context_.pool(), 1);
+    check(cudaMemsetAsync(dfound.data(), 0, dfound.bytes(), stream), "prepare to look at V");
+    const index_t count = task_.n * columns;
+    const unsigned blocks = unsigned(std::min<index_t>((count + look_threads - 1) / look_threads, 1024));
+    find_beyond<<<blocks, look_threads, 0, stream>>>(
+        V_.given(), count, std::min(most / by, std::numeric_limits<double>::max()), dfound.data());
+    check(cudaGetLastError(), "start to look at V");
+    int found = 0;
+    check(cudaMemcpyAsync(&found, dfound.data(), sizeof found, cudaMemcpyDeviceToHost, stream), "look at V");
+    check(cudaStreamSynchronize(stream), "look at V");
+    return found == 0;
   }
   bool all_finite() const {
     const PoolBuffer<unsigned long long> dlargest(context_.pool(), 1);
@@ -100,7 +130,11 @@ class CallersModification {
   }
   bool in_place(std::atomic<bool>& begun) {
     const index_t pivot = modification_.run(out_.data, out_.data, task_.n, &begun);
-    if (!is_plain()) return begun = false;  // a pass whose V is not plain is a no-op
+    if (!is_plain()) {
+      if (modification_.passes() > 1)
+        throw Error(ErrorCode::bad_argument, "'V' has changed while it was read", {{"argument", std::string("V")}});
+      return begun = false;  // a pass whose V is not plain is a no-op
+    }
     if (pivot >= 0) throw overflow(pivot, pivot);
     parts_.give(out_);
     return true;
@@ -109,6 +143,7 @@ class CallersModification {
   Context& context_;
   MatrixView<const T> R_;
   MatrixView<T> out_;
+  const ColumnsOfV& V_;
   Layout layout_;
   const Task& task_;
   Modification<T> modification_;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int forms[] = {GPUCHOLMOD_UPPER, GPUCHOLMOD_LOWER};
 
-/// A factor with room for more rows and columns in the memory of a GPU, and a handle of the same factor there.
+/// Holds a factor in the memory of a GPU, with room for more rows and columns, and a handle of the same factor there.
 struct Both {
   int form;
   index_t n, room, ld;
@@ -31,7 +31,7 @@ struct Both {
   ~Both() { gpucholmod_factor_destroy(handle); }
 
   gpucholmod_matrix at(index_t order) const { return matrix(R.data(), order, order, ld); }
-  /// Fails unless both are the same, and nothing else has changed.
+  /// Expects both factors to be the same, and nothing else to have changed.
   void expect_same() const {
     const index_t order = gpucholmod_factor_order(handle);
     Doubles expected(order, order);
@@ -79,7 +79,7 @@ TEST(CallersMemory, RowsAndColumnsComeGoAndMove) {
     }
 }
 
-/// What a handle gives to the memory of a GPU is what it gives to the host's, in either type.
+/// Checks that a handle gives the same numbers to the memory of a GPU as to host memory, in doubles and floats.
 TEST(CallersMemory, TakesWhatAHandleHas) {
   for (const int form : forms) {
     const index_t n = 70;
@@ -115,7 +115,8 @@ TEST(CallersMemory, SolvesWhereTheRightHandSidesAre) {
   }
 }
 
-/// The update of a handle by columns in the memory of its GPU, in either type, is that by columns in the host's.
+/// Checks that updates of a handle by columns in the memory of its GPU, in doubles and floats, have the bits of updates
+/// by columns in host memory.
 TEST(CallersMemory, HasColumnsForAHandle) {
   for (const index_t k : {1, 16, 70}) {
     const index_t n = 300;
@@ -140,8 +141,8 @@ TEST(CallersMemory, HasColumnsForAHandle) {
   }
 }
 
-/// A factor in the memory of a GPU; what update() and downdate() in place, and into another matrix, make of it has the
-/// bits of a handle's.
+/// Updates and downdates a factor in the memory of a GPU, in place and into another matrix, and expects the bits of a
+/// handle.
 template <class S>
 void modify_everywhere(index_t n, index_t ld, index_t k) {
   SCOPED_TRACE(n);
@@ -192,12 +193,37 @@ TEST(CallersMemory, IsModifiedWhereItIs) {
     }
   modify_everywhere<double>(200, 201, 3);  // not aligned
 }
-/// So large that it is modified in place, without memory for the result.
+/// Checks a factor so large that it is modified in place, without memory for the result.
 TEST(CallersMemory, IsModifiedInPlaceWhereItIsLarge) {
   for (const index_t k : {16, 40}) modify_everywhere<double>(6100, 6100, k);
 }
 
-/// An entry that is not finite is found wherever it is, whatever is below the diagonal.
+/// Numbers in the columns of a second pass that are not plain, beside a factor so large that it is modified in place.
+/// The first pass must not have changed R when they are seen.
+TEST(CallersMemory, ALaterPassWithNumbersThatAreNotPlain) {
+  const index_t n = 6100, k = 40;
+  const Stored<double> identity = Stored<double>::Identity(n, n);
+  const gpucholmod_options options = on_any_gpu(GPUCHOLMOD_UPPER);
+  const auto update = [&](const OnGpu<double>& R, const double* V, gpucholmod_status* status) {
+    return gpucholmod_update(matrix(R.data(), n, n, n), matrix(V, n, k, n), nullptr, 1, nullptr, &options, status);
+  };
+  Stored<double> V = Stored<double>::Zero(n, k);
+  V(0, 0) = std::sqrt(3.0);
+  for (const bool there : {true, false})
+    for (const double number : {1e200, nan}) {
+      SCOPED_TRACE(number);
+      V(n - 1, k - 1) = number;
+      const OnGpu<double> R(numbers_of(identity)), V_there(numbers_of(V));
+      gpucholmod_status status;
+      const int done = update(R, there ? V_there.data() : V.data(), &status);
+      EXPECT_EQ(done, std::isnan(number) ? GPUCHOLMOD_NOT_FINITE : GPUCHOLMOD_OK) << status.message;
+      const std::vector<double> now = R.get();
+      EXPECT_DOUBLE_EQ(now.front(), std::isnan(number) ? 1 : 2);
+      EXPECT_DOUBLE_EQ(now.back(), std::isnan(number) ? 1 : number);
+    }
+}
+
+/// Checks that an entry that is not finite is found wherever it is, and that entries below the diagonal do not matter.
 TEST(CallersMemory, NamesWhatIsNotFinite) {
   const index_t n = 300;
   const gpucholmod_options options = on_any_gpu(GPUCHOLMOD_UPPER);
@@ -219,7 +245,7 @@ TEST(CallersMemory, NamesWhatIsNotFinite) {
   }
 }
 
-/// V comes, in a stream of the caller's, long after the call has begun.
+/// Checks that a call waits for the caller's stream, in which V arrives long after the call has begun.
 TEST(CallersMemory, WaitsForTheStream) {
   const index_t n = 100;
   cudaStream_t stream;
