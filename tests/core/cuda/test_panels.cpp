@@ -8,14 +8,14 @@
 #include "factor_call.h"
 #include "mpi_cuda/backend.h"
 
-/// A factor whose panels lie on the GPUs of several processes: threads that have one GPU, in turn.
+/// A factor whose panels lie on the GPUs of several processes. The processes are threads that use one GPU in turn.
 namespace gpucholmod::test {
 namespace {
 
 using Lock = std::lock_guard<std::mutex>;
 std::mutex turn;
 
-/// f(), when no other thread uses the GPU, to its end.
+/// Calls f() while no other thread uses the GPU, and waits until the GPU has completed its work.
 template <class F>
 auto alone(F&& f) {
   const Lock lock(turn);
@@ -120,7 +120,8 @@ Result modified(const Doubles& R, const Doubles& V, Task t, int size, index_t (*
   return result;
 }
 
-/// `loose`: by how much errors of rounding may grow.
+/// Expects the results of one to three processes to be those of a factor in ordinary memory, up to rounding errors, and
+/// to have the same bits as each other. `loose`: the factor by which rounding errors may grow.
 void expect_right(const Doubles& R, const Doubles& V, const Task& t, double loose = 1, bool refuses = false) {
   const index_t n = R.cols();
   SCOPED_TRACE("n " + std::to_string(n) + ", k " + std::to_string(t.k) + ", removed " + std::to_string(t.removed));
@@ -154,59 +155,80 @@ Task task_of(index_t n, index_t k, index_t removed, Precision precision, double 
   return t;
 }
 
-TEST(Panels, Modify) {
-  for (const Precision precision : precisions)
-    for (const index_t n : {1, 127, 128, 300, 1000}) {
-      const Doubles R = in(precision, example(n));
-      for (const index_t k : {1, 9, 32}) {
-        const Doubles V = Random(5).normal(n, k).cast<double>();
-        expect_right(R, V, task_of(n, k, 0, precision, 1.5));
-        if (n >= 128 && k > 1) expect_right(R, V * 0.01, task_of(n, k, k, precision));
-      }
-    }
-}
+// A test of panels takes long: threads spin while one of them has the GPU. So each case is a test of its own, and test
+// shards divide the cases.
 
-TEST(Panels, ModifyInPassesAndOfBothSigns) {
-  const index_t n = 900;
-  const Doubles R = example(n), V = Random(5).normal(n, 70).cast<double>() * 0.01;
-  expect_right(R, V, task_of(n, 70, 0, Precision::double_, 0.5));
-  expect_right(R, V, task_of(n, 70, 30, Precision::double_));
-  expect_right(R, V.leftCols(20), task_of(n, 20, 9, Precision::double_));
-}
+class PanelsModify : public testing::TestWithParam<std::tuple<Precision, index_t>> {};
 
-TEST(Panels, ModifyByStepsAlone) {
-  for (const Precision precision : precisions) {
-    const Doubles R = in(precision, example(600)), V = Random(5).normal(600, 20).cast<double>() * 0.01;
-    expect_right(R, V, task_of(600, 20, 9, precision, 1.5, Launch::stepwise));
-    expect_right(R, V, task_of(600, 20, 20, precision, 1, Launch::stepwise));
+TEST_P(PanelsModify, OneToThreeProcesses) {
+  const auto [precision, n] = GetParam();
+  const Doubles R = in(precision, example(n));
+  for (const index_t k : {1, 9, 32}) {
+    const Doubles V = Random(5).normal(n, k).cast<double>();
+    expect_right(R, V, task_of(n, k, 0, precision, 1.5));
+    if (n >= 128 && k > 1) expect_right(R, V * 0.01, task_of(n, k, k, precision));
   }
 }
+INSTANTIATE_TEST_SUITE_P(Each, PanelsModify, testing::Combine(testing::ValuesIn(precisions),
+                                                              testing::Values(1, 127, 128, 300, 1000)));
 
-/// Row blocks refused at any place: messages carry their scalings and steps.
-TEST(Panels, RowBlocksRefused) {
+struct Signs {
+  index_t k, removed;
+  double scale;
+};
+class PanelsOfSigns : public testing::TestWithParam<Signs> {};
+
+TEST_P(PanelsOfSigns, ModifyInPasses) {
+  const index_t n = 900;
+  const auto [k, removed, scale] = GetParam();
+  const Doubles R = example(n), V = Random(5).normal(n, 70).cast<double>() * 0.01;
+  expect_right(R, V.leftCols(k), task_of(n, k, removed, Precision::double_, scale));
+}
+INSTANTIATE_TEST_SUITE_P(Each, PanelsOfSigns, testing::Values(Signs{70, 0, 0.5}, Signs{70, 30, 1}, Signs{20, 9, 1}));
+
+class PanelsByStepsAlone : public testing::TestWithParam<std::tuple<Precision, index_t>> {};
+
+TEST_P(PanelsByStepsAlone, Modify) {
+  const auto [precision, removed] = GetParam();
+  const Doubles R = in(precision, example(600)), V = Random(5).normal(600, 20).cast<double>() * 0.01;
+  expect_right(R, V, task_of(600, 20, removed, precision, removed < 20 ? 1.5 : 1, Launch::stepwise));
+}
+INSTANTIATE_TEST_SUITE_P(Each, PanelsByStepsAlone, testing::Combine(testing::ValuesIn(precisions),
+                                                                    testing::Values(9, 20)));
+
+/// Row blocks that are rejected at any place: block transforms carry their rescalings and steps.
+class PanelsRejected : public testing::TestWithParam<index_t> {};
+
+TEST_P(PanelsRejected, ADowndate) {
   const index_t n = 1000;
   const Doubles R = example(n);
-  for (const index_t row : {0, 127, 130, 700}) {
-    Doubles P = Doubles::Constant(n, 5, 1e-4);
-    P.row(row).setConstant(0.9999 / std::sqrt(5.0));
-    const Doubles V = R.transpose() * P;
-    expect_right(R, V, task_of(n, 5, 5, Precision::double_), 1e4, true);
-  }
-  expect_right(R, Random(5).normal(n, 16).cast<double>() * 100, task_of(n, 16, 0, Precision::double_), 100, true);
+  Doubles P = Doubles::Constant(n, 5, 1e-4);
+  P.row(GetParam()).setConstant(0.9999 / std::sqrt(5.0));
+  const Doubles V = R.transpose() * P;
+  expect_right(R, V, task_of(n, 5, 5, Precision::double_), 1e4, true);
+}
+INSTANTIATE_TEST_SUITE_P(Row, PanelsRejected, testing::Values(0, 127, 130, 700));
+
+TEST(Panels, AnUpdateWhoseRowBlocksAreRejected) {
+  const index_t n = 1000;
+  expect_right(example(n), Random(5).normal(n, 16).cast<double>() * 100, task_of(n, 16, 0, Precision::double_), 100,
+               true);
 }
 
-TEST(Panels, ADowndateThatFails) {
-  const index_t n = 700;
+class PanelsADowndateThatFails : public testing::TestWithParam<index_t> {};
+
+TEST_P(PanelsADowndateThatFails, NamesThePivot) {
+  const index_t n = 700, at = GetParam();
   const Doubles R = example(n);
-  for (const index_t at : {0, 127, 128, 650})
-    for (const index_t k : {5, 40})
-      for (const int size : {1, 2}) {
-        Doubles V = Doubles::Zero(n, k);
-        V(at, k - 1) = 2;
-        if (at + 20 < n) V(at + 20, 2) = 2;
-        modified(R, V, task_of(n, k, k, Precision::double_), size, narrow, at);
-      }
+  for (const index_t k : {5, 40})
+    for (const int size : {1, 2}) {
+      Doubles V = Doubles::Zero(n, k);
+      V(at, k - 1) = 2;
+      if (at + 20 < n) V(at + 20, 2) = 2;
+      modified(R, V, task_of(n, k, k, Precision::double_), size, narrow, at);
+    }
 }
+INSTANTIATE_TEST_SUITE_P(Row, PanelsADowndateThatFails, testing::Values(0, 127, 128, 650));
 
 TEST(Panels, AsAnyFactor) {
   const index_t n = 500;
