@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #endif
 
-// R's BLAS may have threads of its own, for which R has no functions: the BLAS libraries have them, by these names.
+// R's BLAS may have threads of its own, for which R has no functions. BLAS libraries have functions of the names below.
 
 // Returns the most threads that R's BLAS uses, after setting this number to `threads`, unless that is 0. Returns NA if
 // the BLAS has no such number.

@@ -132,8 +132,9 @@ int rcpp_other_triangle(SEXP R, bool lower) {
                                  : look_at_other_triangle<double>({REAL(R), n, n, n}, own));
 }
 
-// Looks at the other triangles of all members of a batch, or of 64 to 127 members if there are more. Returns the most
-// suspicious kind, and the number of its member, from 1. R: n x n x b doubles, or a list of square matrices of doubles.
+// Looks at the other triangles of all members of a batch, or, of 128 or more members, at those of 64 to 96. Returns the
+// most suspicious kind, and the number of its member, from 1. R: n x n x b doubles, or a list of square matrices of
+// doubles.
 // [[Rcpp::export(rng = false)]]
 Rcpp::IntegerVector rcpp_batch_other_triangle(SEXP R, int n, bool lower) {
   const bool list = TYPEOF(R) == VECSXP;

@@ -91,7 +91,7 @@ SEXP rcpp_factor_file_diagonal(std::string path) {
   });
 }
 
-// Modifies a factor in a file. V: n x k doubles. Returns what Result says; if the call fails, there is no output file.
+// Modifies a factor in a file. V: n x k doubles. Returns what Result says. If the call fails, it writes no file.
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_cholupdate_file(std::string input, SEXP V, std::string output, bool replace, SEXP request) {
   return guarded([&]() -> SEXP {

@@ -86,10 +86,10 @@ class NewFields {
   }
   void set_pointer(SEXP pointer) { define(Field::pointer, pointer); }
 
-  /// Counts a modification that makes R the factor of `scale` A plus and minus matrices of the traces `added` and
-  /// `removed`. Computes the trace of A from these traces. The error of the trace is at most that of the factor since
-  /// the trace was last read from the factor; if it is more than sqrt(eps) of the trace, or no number, reads the trace
-  /// from the factor again. The error that a modification adds: drift() in R.
+  /// Counts a modification after which R is the factor of `scale` A plus a matrix of trace `added` minus a matrix of
+  /// trace `removed`. Computes the new trace of A from these traces. The new trace is off by as much as the factor may
+  /// be off since the trace was last read from the factor. If that is more than sqrt(eps) of the trace, or if either is
+  /// no number, reads the trace from the factor again. The error that a modification adds: drift() in R.
   void count(const HeldFactor& R, double added, double removed, double scale) {
     const auto [modifications, error, trace, trace_error] = old_;
     const double eps = R.precision() == Precision::single ? 0x1p-23 : 0x1p-52;

@@ -61,7 +61,7 @@ inline SEXP symbol(Field which) {
 }
 inline SEXP field(SEXP handle, Field which) { return Rf_findVarInFrame(handle, symbol(which)); }
 
-/// Returns whether handed_over() has made an external pointer.
+/// Returns whether `pointer` is an external pointer that handed_over() has made.
 template <class T>
 bool is_ours(SEXP pointer) {
   static const SEXP tag = Rf_install(Kind<T>::tag);

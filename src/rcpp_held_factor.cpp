@@ -51,7 +51,7 @@ std::unique_ptr<HeldFactor> kept(SEXP R, int uplo, int precision, F&& make) {
                              : keep_with_zeros(REAL(R), n, Uplo(uplo), Precision(precision), make);
 }
 
-/// Returns the traces of V|W|V', of the columns that the last call has added and of the columns that it has taken away.
+/// Returns the traces of V|W|V' for the columns that the last call has added and for those that it has taken away.
 std::array<double, 2> traces_of(const double* V, index_t n, index_t k, const Request& what) {
   const double* const squares = last_call().outcome.squares;  // of V as the backend read it, divided by the scale
   if (!std::isnan(squares[0])) return {squares[0] * what.scale * what.scale, squares[1] * what.scale * what.scale};

@@ -104,7 +104,7 @@ SEXP rcpp_processes_download(SEXP handle, int uplo, SEXP dimnames, bool here, bo
   });
 }
 
-// Writes the factor to a file, which process 0 does.
+// Writes the factor to a file: process 0 writes the file.
 // [[Rcpp::export(rng = false)]]
 void rcpp_processes_write(SEXP handle, std::string path, bool replace) {
   guarded([&] { mpi::write(*Use<HeldFactor>(handle), path, replace); });

@@ -29,7 +29,7 @@ double* numbers(SEXP x) { return x == R_NilValue ? nullptr : REAL(x); }
 // members: V, n x sum(k) doubles, and k, f numbers; weights: of the columns of V, or NULL; scale: f numbers; sides: b,
 // n x m doubles, or n x m x f if `own` is true, or NULL, and m; wants: solution, logdet, quadratic. Returns
 // list(solution, logdet, quadratic, pivot, by_factor): NULL for results that are not wanted, NA for matrices that are
-// not positive definite; pivot from 1, 0: success; by_factor: true if R was modified.
+// not positive definite; pivot from 1, 0: success; by_factor: true if a modified factor was made.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp::NumericVector scale, Rcpp::List sides,
                                Rcpp::LogicalVector wants, SEXP request) {

@@ -82,9 +82,9 @@ typedef struct gpucholmod_status {
 
 /* Right-hand sides that are modified along with a factor. They belong to a regression with A = X'X and b = X'y: z is
  * the solution of R'z = b. A modification replaces z by the solution for the modified factor and
- * scale b + V diag(weights) Y, and rss by the matching sums (LINPACK's dchud and dchdd). A row of R whose diagonal
- * entry is negative is multiplied by -1, and the row of z with it. The rows of a gpucholmod_factor or gpucholmod_batch
- * were multiplied when it was made, so that z has to belong to the rows that it holds.
+ * scale b + V diag(weights) Y, and rss by the residual sums of squares of that regression (LINPACK's dchud and dchdd).
+ * A row of R whose diagonal entry is negative is multiplied by -1, and the row of z with it. Such rows of a
+ * gpucholmod_factor or gpucholmod_batch were multiplied when it was made, so z has to belong to the rows that it holds.
  *
  * z and Y are double, whatever the type of the factor. Their numbers must be finite, also as numbers of that type; if a
  * number is too large for that type, the code is GPUCHOLMOD_OVERFLOW. */
@@ -102,8 +102,8 @@ enum gpucholmod_triangle { GPUCHOLMOD_UPPER = 0, GPUCHOLMOD_LOWER = 1 };
 #define GPUCHOLMOD_ANY_GPU (-2)    /* the first GPU that can be used */
 #define GPUCHOLMOD_ALL_THREADS (-1)
 
-/* A function that the thread of a call calls now and then. Returns 0 to continue, anything else to stop the call. done:
- * the share of the work that is done, 0 to 1. data: options->progress_data. */
+/* A function that is called now and then by the thread that made the call. Returns 0 to continue, anything else to stop
+ * the call. done: the share of the work that is done, 0 to 1. data: options->progress_data. */
 typedef int (*gpucholmod_progress)(double done, void *data);
 
 /* Says how a function works. NULL instead of options means GPUCHOLMOD_OPTIONS_INIT:
@@ -240,8 +240,8 @@ int gpucholmod_factorise(gpucholmod_matrix A, const gpucholmod_options *options,
 int gpucholmod_inverse(gpucholmod_const_matrix R, gpucholmod_matrix out, const gpucholmod_options *options,
                        gpucholmod_status *status);
 
-/* The first function computes log det A in *out, -infinity if the diagonal of R has a zero. The second function
- * estimates 1 / (||A|| ||A^-1||) in the 1-norm, by the method of Hager and Higham. Options: triangle. */
+/* The first function stores log det A in *out, -infinity if the diagonal of R has a zero. The second function stores an
+ * estimate of 1 / (||A|| ||A^-1||) in the 1-norm in *out, by the method of Hager and Higham. Options: triangle. */
 int gpucholmod_logdet(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
                       gpucholmod_status *status);
 int gpucholmod_rcond(gpucholmod_const_matrix R, double *out, const gpucholmod_options *options,
@@ -257,8 +257,8 @@ typedef struct gpucholmod_factor gpucholmod_factor;
 int gpucholmod_factor_create(gpucholmod_const_matrix R, ptrdiff_t capacity, const gpucholmod_options *options,
                              gpucholmod_factor **made, gpucholmod_status *status);
 
-/* The first function copies a factor to *made, in the same kind of memory. The second frees a factor (NULL is allowed).
- * */
+/* The first function copies a factor to *made, in the same kind of memory. The second function frees a factor (NULL is
+ * allowed). */
 int gpucholmod_factor_copy(const gpucholmod_factor *factor, gpucholmod_factor **made, gpucholmod_status *status);
 void gpucholmod_factor_destroy(gpucholmod_factor *factor);
 

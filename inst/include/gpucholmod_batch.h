@@ -18,8 +18,8 @@ extern "C" {
  * is not positive definite.
  *
  * If members have several orders, as when some members fail to grow, n is the largest order; rows and columns that a
- * member lacks are those of the identity. In such rows V must have zeros, solutions are equal to the
- * right-hand sides, and a modification does not change z. */
+ * member lacks are those of the identity. In such rows V must have zeros, solutions are equal to the right-hand sides,
+ * and a modification does not change z. */
 
 typedef struct gpucholmod_batch gpucholmod_batch;
 

@@ -57,7 +57,7 @@ inline std::string text_of_bytes(double bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB"};
   int unit = 0;
   for (; bytes >= 1024 && unit < 3; ++unit) bytes /= 1024;
-  char text[32];
+  char text[344];  // room for the largest number
   std::snprintf(text, sizeof text, bytes < 999.5 ? "%.3g %s" : "%.0f %s", bytes, units[unit]);
   return text;
 }

@@ -91,7 +91,7 @@ struct BatchInsertion {
   const double* X = nullptr;
   bool common_X = false;     ///< True if all members get the same p columns; otherwise each has p of its own
   std::vector<index_t> at;   ///< number of the first new row, of each member or one for all; empty: at the end
-  bool all_or_none = true;   ///< True if no member changes when one fails
+  bool all_or_none = true;   ///< True if no member changes when one fails, as in BatchTask
   BatchSides sides;          ///< right-hand sides that gain as many rows
 
   index_t place(index_t member, index_t order) const {

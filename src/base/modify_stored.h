@@ -90,7 +90,7 @@ Work scale_stored(Storage& R, double scale, std::unique_ptr<HeldFactor>* made, s
 ///     finish(work)        waits until the device has done all, and records in `work` what the modification took
 ///   another()             allocates memory for a second factor
 ///   divided(e), scaled(by)   a second factor: R / 2^e to be computed with, and `by` R as a result
-///   multiply(by)          multiplies a result in place
+///   multiply(by)          multiplies a result by `by` in place
 ///   settle_range()        looks at a result that may have come near the ends of the range
 ///   replace(other, made, begun)
 ///                         moves the factor in `other` to *made, or, if `made` is null, to this factor. Sets `begun`

@@ -19,8 +19,9 @@ enum class OtherTriangle {
 };
 
 /// Looks at the triangle that is not read: at all of it up to order 32, otherwise at its longest column and at 64
-/// places beside the diagonal. If an entry there is not zero, compares such places with their mirror images. Reads the
-/// whole matrix if these comparisons do not tell it from a symmetric matrix.
+/// places beside the diagonal. If an entry there is not zero, compares up to 64 places beside the diagonal, and as many
+/// in that column, with their mirror images. Reads the whole matrix if these comparisons do not tell the matrix from a
+/// symmetric one.
 template <class S>
 class LookAtOtherTriangle {
  public:

@@ -35,8 +35,8 @@ struct Reflection {
 };
 
 /// Returns the reflections that fold a column's entries below row `to` into row `to`, from row `from` upwards; the
-/// first reflection is of rows from - 1 and from. Overwrites x (from + 1): x[to] becomes the new entry, the rows below
-/// hold norms on the way.
+/// first reflection is of rows from - 1 and from. Overwrites x (from + 1): x[to] becomes the new entry, rows to + 1 ..
+/// from - 1 hold norms on the way.
 template <class T>
 std::vector<Reflection<T>> fold_up(T* x, index_t from, index_t to) {
   std::vector<Reflection<T>> all;

@@ -34,8 +34,8 @@ struct RestOfSide {
 };
 
 /// Returns the residual sum of squares that `before` becomes. [R z; 0 rho] is the factor of a matrix whose last entry
-/// is b'A^-1 b + rho^2, or y'y. That entry is known to its rounding error. So, if a negative sum comes out, rho becomes
-/// 0 if the sum is off by less than `units` of that entry, and NaN if it is off by more. NaN and infinity stay.
+/// is b'A^-1 b + rho^2, or y'y. That entry is known to its rounding error. So a negative sum becomes 0 if it is no
+/// further below 0 than `units` times that entry, and NaN if it is further below. NaN and infinity stay.
 /// squares_of_z(): |z|^2 + |z~ / scale|^2.
 template <class F>
 double residual_sum(double before, const RestOfSide& rest, double scale, Precision precision, F&& squares_of_z) {

@@ -73,7 +73,7 @@ struct Task {
   int threads = 0;  ///< number of CPU threads; 0: as many as are of use
   double device_memory = std::numeric_limits<double>::infinity();  ///< most device memory to allocate, bytes
   bool at_once = false;      ///< True if the whole factor is sent through the device as one panel
-  bool keep_intact = true;   ///< True if a dry run tests a downdate in place
+  bool keep_intact = true;   ///< True if a dry run first tests whether a downdate in place can be done
   RightHandSideView right;
   bool timeline = false;     ///< True if Work::timeline is filled (factors sent through a device, or on one)
 
@@ -99,7 +99,7 @@ struct Work {
   index_t blocks = 0;        ///< row blocks modified on a GPU
   index_t fallbacks = 0;     ///< row blocks of these that were modified by Householder steps
   index_t rescalings = 0;    ///< row blocks before which V was rescaled
-  /// The sums of the squares of V's entries that were added, and that were taken away, if the method has them;
+  /// The sums of the squares of V's added columns, and of the columns taken away, if the method has these sums;
   /// otherwise NaN.
   double squares[2] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};
   bool unscaled_z = false;   ///< True if Task::right.out is still to be multiplied by Task::scale

@@ -31,7 +31,7 @@ class TurnedRows {
   }
 
   bool any() const { return any_; }
-  /// Turns rows [first, last) of stored column j, all of which are in the triangle: negates entries of turned rows.
+  /// Turns rows [first, last) of stored column j, all in the triangle: negates entries of turned rows of R.
   template <class S>
   void turn(index_t j, index_t first, index_t last, S* values) const {
     for (index_t i = first; i < last; ++i)

@@ -89,7 +89,7 @@ class Zeros {
     }
   }
   /// Keeps only the zeros to which nothing was added, by the diagonal of a result. Appends to `changed` the rows of
-  /// these whose entry is not the stand-in; allocates nothing if `changed` has room for all rows().
+  /// kept zeros whose entry is not the stand-in; allocates nothing if `changed` has room for all rows().
   void keep(const std::vector<double>& diagonal, double scale, std::vector<index_t>& changed) {
     std::size_t left = 0;
     for (const index_t j : rows_) {

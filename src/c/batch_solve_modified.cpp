@@ -14,7 +14,7 @@ namespace {
 /// Holds the arguments of a call in the core's terms, and the results until the call has succeeded.
 class Wanted {
  public:
-  /// Checks and copies the arguments. n, count: order of the batch, and number of its members. Throws bad_argument.
+  /// Checks the arguments. n, count: order of the batch, and number of its members. Throws bad_argument.
   Wanted(const gpucholmod_batch_systems& given, index_t n, index_t count, const Options& options)
       : given_(given), n_(n) {
     const index_t m = given.m;

@@ -66,7 +66,7 @@ class CallersFactor : NotCopied {
   /// Returns the error for a factor that is stored as a lower one: an entry of R~ is an entry of the transpose, so that
   /// row and column change places.
   static Error of_lower(const Error& error) {
-    if (error.code() != ErrorCode::overflow || error.fields().size() != 2) return error;  // an overflow of V
+    if (error.code() != ErrorCode::overflow || error.fields().size() != 2) return error;  // not an entry of R~
     const Position at = position_of(error);
     return overflow(at.col - 1, at.row - 1);
   }

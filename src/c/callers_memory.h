@@ -130,7 +130,7 @@ class NumbersOnHost : NotCopied {
     if (gpu_ < 0) return given_;
     return {copy_.data(), given_.rows, given_.cols, given_.rows};
   }
-  /// Copies the numbers that the host has written back to the GPU, if they came from a GPU.
+  /// Copies the numbers, which the host may have changed, back to the GPU, if they came from a GPU.
   void put_back() const {
     if (!copy_.empty()) cuda::copy_to_device<double>(gpu_, copy_.data(), given_);
   }

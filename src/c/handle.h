@@ -45,7 +45,7 @@ template <class Held>
 struct ChangingOf {
   Held& R;
   std::unique_ptr<Held>* made;
-  std::atomic<bool>& begun;  ///< True while R may be half modified; becomes true before R changes
+  std::atomic<bool>& begun;  ///< True if R has begun to change; becomes true before R changes
 };
 using Changing = ChangingOf<HeldFactor>;
 

@@ -11,8 +11,8 @@
 
 namespace gpucholmod::c {
 
-/// Returns a copy of a factor in the host's memory, in the type of the factor and in the place that `options` name,
-/// with room for `capacity` rows and columns. Throws what cpu::hold() and cuda::upload() throw.
+/// Returns a copy of a factor that is in the host's memory. The copy has the type of the factor and room for `capacity`
+/// rows and columns, and is in the place that `options` name. Throws what cpu::hold() and cuda::upload() throw.
 template <class S>
 std::unique_ptr<HeldFactor> held_from_host(MatrixView<const S> R, index_t capacity, const Options& options) {
   require(R.rows == R.cols, "R", "must be square");

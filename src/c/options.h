@@ -45,7 +45,7 @@ struct Options {
 
   /// Returns the GPU whose memory holds `data`, or -1 for the host's memory; if `device` is GPUCHOLMOD_HOST, all
   /// numbers are in the host's memory. Makes work on the GPU that is found wait for `stream`. Throws bad_argument if
-  /// this GPU is not `device`, or not the GPU that earlier calls found.
+  /// this GPU is not `device`, unless `device` is GPUCHOLMOD_ANY_GPU, or not the GPU that earlier calls found.
   int gpu_of(const char* argument, const void* data) const {
     if (device == GPUCHOLMOD_HOST || !data) return -1;
     const int found = cuda::device_of(data);

@@ -16,7 +16,7 @@ namespace {
 /// Holds the arguments of a call in the core's terms, and the results until the call has succeeded.
 class Modifications {
  public:
-  /// Checks and copies the arguments. n: order of the factor. Throws bad_argument.
+  /// Checks the arguments, and copies V, b and the scales. n: order of the factor. Throws bad_argument.
   Modifications(const gpucholmod_modifications* given, index_t n, Precision precision, const Options& options)
       : given_(require_given(given)), n_(n), count_(given->count) {
     require_counts();

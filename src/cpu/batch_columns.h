@@ -44,7 +44,7 @@ struct SidesAlone {
 };
 
 /// Modifies a member by itself: R (n x n, upper) and `sides`, as `task` says, except for its threads and task.right.
-/// Returns the failing pivot, and leaves R as it was then, or -1.
+/// Returns -1, or the failing pivot; R is then as it was.
 index_t modify_alone(std::vector<double>& R, const std::vector<double>& V, Task task, SidesAlone* sides = nullptr);
 
 /// Returns the task of a member of order n that is modified by itself, with its columns in `order`.

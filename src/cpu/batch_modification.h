@@ -120,7 +120,8 @@ class BatchModification : NotCopied {
   enum class Aim { result, verdict };
 
   GroupPass<T> lay_out(index_t g, index_t first, Aim aim, T* work);
-  /// Adds z and Y of grouped members to `pass`, which begins with column `first` of V; z only to the first pass.
+  /// Adds z and Y of grouped members to `pass`, which begins with column `first` of V. Loads z for the first pass only;
+  /// later passes modify it further.
   SELDOM void lay_out_sides(index_t g, index_t first, GroupPass<T>& pass, T* z);
   /// Runs one pass. Returns the members that leave the pass, with the rest of the pass for each.
   std::vector<Rest> run(GroupPass<T>& pass);

@@ -15,7 +15,7 @@ namespace gpucholmod::cpu {
 namespace {
 
 /// Returns the number of columns of a strip. If R is stored by rows, strips are wide, so that fewer pieces of rows are
-/// fetched; but each thread gets several strips if k is so large that the arithmetic counts.
+/// fetched; but each of several threads gets some 2 strips, or 4 if k > 4, as the arithmetic counts then.
 template <class T>
 index_t width_of_strips(index_t n, index_t k, Uplo uplo, int threads, index_t stages) {
   if (uplo == Uplo::upper) return k <= 16 && sizeof(T) == 8 ? tuning::blocked_narrow : tuning::blocked_strip;
@@ -36,8 +36,8 @@ index_t spare(index_t n, Uplo uplo) {
 
 /// Returns the address in `memory` for a strip's part of V, a quarter of a page (modulo pages) from R, the strip's part
 /// of a lower factor. If rows of R are a multiple of a page apart, the tail kernel's lines of all these rows fill one
-/// set of the cache, and lines of V in this set would evict them; the result may be half a page from R. `on_lines`: the
-/// kernels make vectors of R begin with a cache line, and vectors of V then begin with a cache line as well.
+/// set of the cache, and lines of V in this set would evict them; half a page from R, `out` may be stored. `on_lines`:
+/// the kernels make vectors of R begin with a cache line, and vectors of V then begin with a cache line as well.
 template <class T>
 T* columns_apart(T* memory, const T* R, bool on_lines) {
   const auto address = [](const T* p) { return reinterpret_cast<std::uintptr_t>(p); };
@@ -48,7 +48,7 @@ T* columns_apart(T* memory, const T* R, bool on_lines) {
 }  // namespace
 
 // Two threads fetch numbers from each other's caches for about as long as they save. So the least work that is shared
-// at all is shared by six threads, if there are six threads and six strips.
+// at all is shared by six threads (ten if R is lower), if there are as many threads and strips.
 int useful_threads(index_t n, index_t k, Uplo uplo, int most) {
   const double work = double(n) * double(n) * double(k + 1);
   if (work < (uplo == Uplo::upper ? tuning::threads_pay_upper : tuning::threads_pay_lower)) return 1;

@@ -40,8 +40,8 @@ int useful_threads(index_t n, index_t k, Uplo uplo, int most);
 template <class T>
 class BlockedSweep {
  public:
-  /// Prepares a sweep over V (n x k), which is read by advance() and carry() and has to outlive the sweep. uplo: how R
-  /// is stored. `instructions`: resolved. The result is multiplied by `scale`.
+  /// Prepares a sweep over V (n x k), which only advance() reads, and which has to outlive the sweep. uplo: how R is
+  /// stored. `instructions`: resolved. The result is multiplied by `scale`.
   BlockedSweep(MatrixView<const T> V, index_t removed, T scale, Uplo uplo, Instructions instructions, int threads);
 
   /// Modifies the next columns of the upper factor. uplo upper: R and out hold these columns from row 0 down to the
@@ -73,10 +73,10 @@ class BlockedSweep {
 
   /// Returns the sum of the squares of the entries of R that have been read so far. If no more than most_rotations
   /// columns of V come first (the added columns, or all if none is added), only entries near the diagonal, and entries
-  /// in rows that stay, are summed. If an entry is not finite, the sum is not finite, or the pivot of the entry's column
+  /// in rows that stay, are summed. If an entry is not finite, the sum is not finite, or the pivot of its column
   /// fails. The sum is infinite if an entry of the diagonal is below least_safe.
   T squares() const { return squares_; }
-  /// Returns whether squares() sums all entries of R that have been read.
+  /// Returns true only if squares() sums all entries of R that have been read.
   bool sums_all() const { return stages_.begin()->k > most_rotations; }
 
  private:

@@ -25,8 +25,8 @@ struct InMemory {
   T* copy = nullptr;                         ///< n (n + 1) / 2 numbers for a copy of R, instead of a downdate's dry run
 };
 
-/// Modifies R (n x n, n <= kernels.rows) in place, by columns of one sign. Gives the same bits as a BlockedSweep, and
-/// needs less memory. Returns the failing pivot, or -1.
+/// Modifies R (n x n, n <= kernels.rows) in place, by columns of one sign. Gives the same bits as a BlockedSweep,
+/// without its work memory. Returns the failing pivot, or -1.
 template <class T>
 index_t modify_block(const Kernels<T>& kernels, MatrixView<const T> V, MatrixView<T> R) {
   const index_t n = R.cols, k = V.cols, ldv = kernels.rows + kernels.lanes;

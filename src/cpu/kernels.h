@@ -22,7 +22,7 @@ namespace gpucholmod::cpu {
 template <class T>
 constexpr T least_safe = sizeof(T) == 8 ? T(0x1p-890) : T(0x1p-52);
 
-/// The most columns of V whose transforms are rotations; those of more columns are Householder transforms.
+/// The most columns of V whose transforms are rotations; transforms of more columns are by Householder steps.
 constexpr index_t most_rotations = 4;
 
 /// Describes a strip: some neighbouring columns of R, and of V transposed, on which block transforms act from the left.
@@ -87,7 +87,8 @@ template <class T>
 T squares_of_triangle(Instructions instructions, MatrixView<const T> R, Uplo uplo, T* copy);
 template <class T>
 T squares_of_columns(Instructions instructions, MatrixView<const T> R, Uplo uplo, index_t first, index_t last, T* copy);
-/// Returns the sum of the squares of a triangle of R by several threads. Its bits do not depend on their number.
+/// Returns the sum of the squares of a triangle of R by several threads. The bits of the sum do not depend on the
+/// number of threads.
 template <class T>
 T squares_by_threads(Instructions instructions, MatrixView<const T> R, Uplo uplo, int threads);
 

@@ -125,8 +125,8 @@ index_t insert(MatrixView<const T> R, index_t at, MatrixView<const double> X, in
 namespace {
 
 /// Returns whether the norms of the columns that move one to the left show that no entry of the diagonal vanishes. Each
-/// column's new entry is no larger than the norm of the column from row `from` on, and the product of all these entries
-/// and the last one does not change.
+/// such column's new diagonal entry is no larger than the norm of the column from row `from` on, and the product of
+/// diagonal entries `from` .. `to` does not change.
 template <class T>
 bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
   double last = std::min(double(R(from, from)) / double(std::numeric_limits<T>::min()), 0x1p1000);
@@ -140,8 +140,8 @@ bool stays_in_range(MatrixView<const T> R, index_t from, index_t to) {
 template <class T>
 void require_shiftable(MatrixView<const T> R, index_t from, index_t to) {
   if (stays_in_range(R, from, to)) return;
-  // The entry becomes the inverse of the norm of the first column of R22'^-1. If the inverse is near the end of the
-  // range, the reflections themselves decide, in a copy.
+  // The entry becomes the inverse of the norm of the first column of R22'^-1. If the inverse is near the lower end
+  // of the range, the reflections themselves decide, in a copy.
   const index_t m = to - from + 1;
   std::vector<double> y(m);
   y[0] = 1;

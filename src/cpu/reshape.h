@@ -8,8 +8,9 @@
 /// The factor of A when rows and columns of A are inserted, deleted or moved. R and the new factor are upper,
 /// column-major; the entries below their diagonals are neither read nor written. `out` may be R's own memory, with the
 /// same leading dimension. In place, an exception of `poll` leaves R half modified; `begun` becomes true before R
-/// changes. Of `task` only threads, instructions (resolved) and right count. All functions throw bad_diagonal if an
-/// entry of the new diagonal would not be a normal number of T, in place before R changes.
+/// changes. Of `task` only threads, instructions (resolved) and right count. insert() and shift() throw bad_diagonal,
+/// before `out` changes, if they find that an entry of the new diagonal would not be a normal number of T. The caller
+/// has to check the entries of a modified trailing part, and those of shift() to a later place in other memory.
 ///
 /// Reference: inst/design/reshape.md. Error: the residual ratio of a modification.
 namespace gpucholmod::cpu {

@@ -28,8 +28,8 @@ struct Rotation {
 };
 
 /// Computes the rotation that takes (r, v) to (rho, 0), rho = sqrt(r^2 + sigma v^2) (the paper's Compute); r > 0
-/// becomes rho. Neither squares nor sums of squares of r and v are formed, so no step over- or underflows.
-/// Returns false, and changes nothing, if rho would not be a positive number.
+/// becomes rho. Neither squares nor sums of squares of r and v are formed, so nothing over- or underflows on
+/// the way. Returns false, and changes nothing, if rho would not be a positive number.
 template <Sign sign, class T>
 inline bool compute(T& r, T v, Rotation<T>& g) {
   if (v == 0) {  // the identity exactly, although sqrt(r) sqrt(r) may differ from r

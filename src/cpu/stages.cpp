@@ -84,8 +84,8 @@ typename Stages<T>::CarryMemory Stages<T>::memory_to_carry(index_t m, index_t n,
   return {std::vector<T>(V_.cols * ldv(width)), std::vector<T>(padded(n) * std::min(width, m))};
 }
 
-/// Fills up the last row block of z with zeros; the transform of that row block has been filled up so that it leaves
-/// zeros there.
+// The last row block of z is filled up with zeros; the transform of that row block has been filled up so that it leaves
+// these zeros as they are.
 template <class T>
 void Stages<T>::carry(const RightHandSideView& sides, index_t first, index_t n, index_t width,
                       CarryMemory& memory) const {

@@ -15,8 +15,8 @@ struct BatchMember {
   const double* R = nullptr;        ///< n x n; several members may have the same R
   const double* V = nullptr;        ///< n x k; several members may have the same V
   double* out = nullptr;            ///< n x n; its other triangle becomes zero; must not be the R of a member
-  const double* weights = nullptr;  ///< signed weights of the columns of V; null, for all members: 1
-  double scale = 1;                 ///< multiple of A, not of R
+  const double* weights = nullptr;  ///< signed weights of the columns of V; null, then for all members: 1
+  double scale = 1;                 ///< multiplier of A, not of R
   MemberSides sides = {};           ///< options.sides.m right-hand sides that are modified along
 };
 

@@ -18,7 +18,7 @@ struct GivenBatchSides {
   double* new_rss = nullptr;    ///< m x b; may be rss; null: none
 };
 
-/// Checks right-hand sides before a modification, and completes the results after it.
+/// Checks right-hand sides before a modification, and completes the results after the modification.
 class CarriedSides {
  public:
   /// Checks the right-hand sides of b members, the largest of order n. Sets task.sides to what a backend reads; `task`
@@ -27,7 +27,7 @@ class CarriedSides {
   CarriedSides(const GivenBatchSides& given, index_t n, index_t b, Precision precision, BatchTask& task);
 
   /// Computes the residual sums of squares when `task` is done. Members with a pivot keep their right-hand sides and
-  /// sums. All members keep the rows of z beyond their orders (b).
+  /// sums. All members keep the rows of z beyond their orders. orders: b numbers.
   void settle(const BatchTask& task, const std::vector<index_t>& pivots, const std::vector<index_t>& orders) const;
 
  private:
@@ -37,8 +37,8 @@ class CarriedSides {
   std::vector<double> rest_;
 };
 
-/// Checks right-hand sides before rows are inserted, removed or moved, and completes the results after it. Rows of
-/// new_z beyond the new order of a member become 0.
+/// Checks right-hand sides before rows are inserted, removed or moved, and completes the results after the change. Rows
+/// of new_z beyond the new order of a member become 0.
 class ReshapedSides {
  public:
   /// Checks the right-hand sides of a change to R. Sets what.sides to what a backend reads; `what` may be used as long

@@ -53,8 +53,9 @@ struct Choice {
 /// Resolves "auto", and throws if what is asked for is not possible. If neither a backend nor a method is asked for,
 /// chooses the GPU if the GPU is expected to be quicker. Does not start CUDA before the calls so far, this one
 /// included, would have saved the time of starting it: so nobody waits for the start in vain, nor, by the model, ever
-/// for more than twice the time of the best choice. The choice does not depend on measured times, but on the calls, the
-/// machine (instructions, kind of BLAS) and the GPU alone, so that the same script makes the same choices.
+/// for more than twice the time of the best choice. The choice does not depend on measured times. It depends on the
+/// arguments of this call and of the calls before (n, k, precision, threads), on the machine (instructions, kind of
+/// BLAS) and on the GPU alone, so that the same script makes the same choices.
 ///
 /// Throws bad_argument and backend_unavailable.
 Choice choose(const Request& request, Where where);

@@ -78,7 +78,8 @@ Work copy(const Source<S>& R, Sink<S>& out, const Task& task) {
   return {};
 }
 
-/// Returns work(W, V) for an upper factor W of scalars T, scaled if necessary, and then stores W in `out`.
+/// Runs work(W, V) on an upper factor W of scalars T, scaled if necessary, and stores W in `out` unless a pivot fails.
+/// Returns the result of work().
 template <class T, class S, class F>
 Work with_working_copy_of(const Place<S>& place, const S* V_data, const Task& task, F&& work) {
   const index_t n = task.n, k = task.k;

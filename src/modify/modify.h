@@ -12,7 +12,8 @@ namespace gpucholmod {
 ///   V    n x k, W = diag(request.weights). Does not change. May be in the memory of the GPU that holds the factor.
 ///   out  on success the factor of scale^2 (A + V W V' / scale^2), scale = request.scale, with positive diagonal, its
 ///        other triangle zero (in place: as it was); after a throw or with a failing pivot, unspecified.
-///   S    double or float, the scalar that R, V and out are stored in (on a GPU: V); request.precision is computed in.
+///   S    double or float, the scalar that R, V and out are stored in (on a GPU: V); the computation has
+///        request.precision.
 ///
 /// In place, finds out whatever can be wrong with R before it writes anything, at the price of one more reading of R. A
 /// dry run finds out whether a downdate is possible (unless keep_intact is false), and, near the end of the range,
@@ -21,8 +22,8 @@ namespace gpucholmod {
 /// Throws bad_diagonal also if an entry of the diagonal of the result would not be a normal number of S.
 ///
 /// A downdate that would leave A - VV' not positive definite is not an error: outcome.pivot is then the failing pivot.
-/// Throws not_finite, bad_diagonal, bad_argument (methods blocked and stream may find out while they compute what is
-/// wrong with R itself); backend_unavailable, out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
+/// Throws not_finite, bad_diagonal, bad_argument (methods blocked and stream may find errors in R itself only while
+/// they compute); backend_unavailable, out_of_memory, cuda_failure, overflow; and whatever `poll` throws.
 template <class S>
 Outcome modify(const Place<S>& place, const typename Place<S>::Columns& V, const Request& request, const Poll& poll);
 

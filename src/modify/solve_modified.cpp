@@ -62,8 +62,8 @@ class Solving {
   }
 
  private:
-  /// Describes columns of P, from `first` on, of which the last `removed` are taken away; there are none if the factor
-  /// is modified. v: the norm of these columns before the substitution.
+  /// Describes the k columns of P of a member, from `first` on, of which the last `removed` are taken away; there are
+  /// none if V_j has more than n columns. v: the norm of these columns before the substitution.
   struct Member {
     index_t first = 0, k = 0, removed = 0;
     double v = 0;

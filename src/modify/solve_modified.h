@@ -30,7 +30,7 @@ struct ModifiedSystems {
 /// Describes the outcomes of the modifications.
 struct ModifiedOutcome {
   std::vector<index_t> pivot;   ///< f: pivot at which the modification of R fails, from 0; -1: A_j is positive definite
-  std::vector<char> by_factor;  ///< f: true if R was modified for A_j
+  std::vector<char> by_factor;  ///< f: true if the factor of A_j was made
 };
 
 /// Solves with all A_j, R being the factor of A: by one substitution for all V_j, and a small matrix for each A_j

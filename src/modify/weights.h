@@ -48,13 +48,13 @@ class WeightedColumns {
 
   const Request& request() const { return request_; }
   const double* Y() const { return Y_; }
-  /// Returns V in the host's memory. Throws overflow, and not_finite if weights or a scale are given.
+  /// Returns V in the host's memory. If weights or a scale are given, throws not_finite and overflow.
   const S* V() {
     if (!V_) V_ = as_given_ ? given_.host() : make();
     return V_;
   }
-  /// Returns ColumnsOfV that may not be made yet. Makes V at once if some columns are not used, and would not be
-  /// checked.
+  /// Returns ColumnsOfV that may not be made yet. Makes V at once if some columns are not used, as nobody would check
+  /// these columns otherwise.
   ColumnsOfV columns() {
     if (as_given_) return given_;
     if (V_ || !unused_.empty()) return V();

@@ -41,7 +41,7 @@ std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Pr
                                        const cpu::Allocate& allocate, const MakePanels& make);
 std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision,
                                        const cpu::Allocate& allocate, const MakePanels& make);
-/// Writes the factor to a file of process 0.
+/// Writes the factor to a file: process 0 gathers the columns and writes the file.
 void write(const HeldFactor& factor, const std::string& path, bool replace);
 
 /// Waits, when R ends, until all processes end, and ends MPI if this package has begun MPI.

@@ -100,8 +100,8 @@ class Columns {
   MatrixView<T> view(index_t b) const {
     return {memory_->data + (panels_ ? 0 : at_[b / layout_.size]), layout_.last(b), layout_.columns(b), ld(b)};
   }
-  /// Returns the leading dimension of block b. Columns start at cache lines, and not a multiple of 4 KB apart, as such
-  /// columns would compete for a few places in the first-level cache.
+  /// Returns the leading dimension of block b. Columns start at cache lines, but never a multiple of 4 KB apart, as
+  /// columns at such distances would compete for the same few places in the first-level cache.
   index_t ld(index_t b) const {
     constexpr index_t line = 64 / sizeof(T);
     const index_t whole = (layout_.last(b) + line - 1) / line * line;

@@ -85,8 +85,8 @@ void tell_of_columns(Team& team, const Layout& layout, const Columns<T>& R, inde
 }
 
 /// Calls place(j, column, s) for each column j of another factor that this process will have: `column` holds column s =
-/// source[j] of R, s + 1 numbers. Columns with a negative source[j] are left out. Each process takes part in each of
-/// its own blocks, so no process is more than a round ahead of the processes that it sends to.
+/// source[j] of R, s + 1 numbers. Columns with a negative source[j] are left out. Sends do not wait; a process waits at
+/// its own blocks alone, for the columns that other processes send there.
 template <class T, class Place>
 void move_columns(Team& team, const Layout& layout, const Columns<T>& R, const Layout& to,
                   const std::vector<index_t>& source, Place&& place) {

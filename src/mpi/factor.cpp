@@ -227,7 +227,8 @@ class Shared : public SharedStorage<T> {
   };
   /// Calls f(reshaping, e), which writes to another factor. The other factor becomes *made or, if `made` is null,
   /// replaces this one. Numbers near the ends of the range are divided by 2^e on the way. On GPUs, f reads and writes
-  /// copies in ordinary memory. Returns the result of f: if that is a failing pivot, this factor has not changed.
+  /// copies in ordinary memory. Returns the failing pivot that f has found in any process, or -1. With a failing pivot,
+  /// this factor has not changed.
   template <class F>
   index_t reshape(Operation what, const Change& change, const Task& task, std::unique_ptr<HeldFactor>* made,
                   const Poll& poll, F&& f) {

@@ -12,8 +12,8 @@ template <class T>
 PanelSweep<T>::PanelSweep(Team& team, const Layout& layout, MatrixView<const double> V, const Task& task, double scale)
     : team_(team), layout_(layout), V_(V), task_(task), scale_(scale), carries_(task.right.m() > 0) {}
 
-/// Takes the narrowest passes that any GPU has room for, as all messages have one width, and the stepwise launch if one
-/// of the GPUs supports no other.
+/// Takes the fewest columns a pass that the way of any GPU has, as all messages have one width, and the stepwise launch
+/// if the way of any GPU has it.
 template <class T>
 bool PanelSweep<T>::in_passes(const Columns<T>& R) {
   const PanelWay own = R.panels()->way(task_);
@@ -30,8 +30,9 @@ std::vector<int> PanelSweep<T>::receivers(index_t b) const {
   return all;
 }
 
-/// Returns the pivot at which the whole downdate fails, if one pass fails at `pivot` of panel b. The passes that follow
-/// have not run and may fail at an earlier row, so the CPU modifies the diagonal block with all columns of V at once.
+/// Returns the row, counted from the first row of panel b, at which the whole downdate fails, if one pass fails at row
+/// `pivot`. The passes that follow have not run and may fail at an earlier row. So the CPU modifies the diagonal block
+/// by all columns of V at once.
 template <class T>
 index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, index_t pivot) const {
   const index_t m = layout_.columns(b);
@@ -48,7 +49,7 @@ index_t PanelSweep<T>::first_pivot(index_t b, const std::vector<double>& V, inde
   return found < 0 ? pivot : std::min(found, pivot);
 }
 
-/// Modifies panel b and sends its message. Returns the failing pivot, or -1.
+/// Modifies the diagonal block of panel b and sends the panel's message. Returns the failing pivot, or -1.
 template <class T>
 index_t PanelSweep<T>::modify(index_t b) {
   const bool in_passes = task_.removed > 0 && block_columns::passes_of(task_.k, task_.removed, way_.columns).size() > 1;
@@ -93,7 +94,7 @@ index_t PanelSweep<T>::run(const Columns<T>& R, const Columns<T>* to, const Colu
   gpu_ = R.panels()->modification(to ? to->panels() : nullptr, own_rows(rows), task_, scale_, way_,
                                   carries ? task_.right : RightHandSideView{}, [this] { team_.look(); });
   if (to) to->forget();
-  index_t modified = 0;  // this process has modified its panels before this one
+  index_t modified = 0;  // this process's panels before this number have been modified
   for (index_t b = 0; b < blocks; ++b) {
     const bool mine = layout_.owner(b) == rank,
                next = layout_.size > 1 && b + 1 < blocks && layout_.owner(b + 1) == rank;

@@ -12,7 +12,7 @@
 /// in tests the CPU does.
 namespace gpucholmod::mpi {
 
-/// Describes how a modification runs on the GPUs; the same on all GPUs.
+/// Describes how a modification runs on a GPU. A modification runs in the same way on all GPUs.
 struct PanelWay {
   Launch launch = Launch::persistent;
   int columns = 32;  ///< columns of V in a pass
@@ -32,7 +32,7 @@ class PanelModification {
   virtual void fetch_V(index_t b, double* V) = 0;
   /// Returns the message that modify() has made for other processes, with room for a trailer.
   virtual Bytes message(index_t b) = 0;
-  /// Takes the message of panel b of another process. The message is needed until the message of panel b + 2 comes.
+  /// Takes the message of panel b of another process, and keeps it until panel b + 2 is received or modified.
   virtual void receive(index_t b, Bytes&& message) = 0;
   /// Applies the message of panel b to the rows of panel b in this process's panels among [first, last), all behind b.
   virtual void follow(index_t b, index_t first, index_t last) = 0;
@@ -63,7 +63,8 @@ class Panels {
   virtual void get(index_t b, MatrixView<T> R) const = 0;
   virtual void copy(const Panels& from) = 0;
 
-  /// Returns the way for which this GPU has room. Throws backend_unavailable if the GPU has no code for the task.
+  /// Returns the way for which this GPU has room. Throws backend_unavailable if the GPU cannot run the kernels
+  /// that the task asks for.
   virtual PanelWay way(const Task& task) const = 0;
   /// Begins a modification into `out`, which may be these panels; null: a dry run of one pass. V: this process's rows
   /// of V, one panel behind the other; read in this call alone. `scale`: the number that multiplies the result.

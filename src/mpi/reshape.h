@@ -104,7 +104,7 @@ class Reshaping {
   }
 
   /// Moves a row and column to the right. From left to right, the owner of each column finds the reflection that turns
-  /// the entry below the diagonal into the diagonal entry, and sends the reflection to all others.
+  /// the entry below the diagonal into the diagonal entry. The owner sends the reflections of a block to all others.
   void move_right(index_t from, index_t to, const std::vector<index_t>& source) {
     std::vector<T> below(to);  // entries below the diagonal, in columns of this process
     move_columns(team_, from_, R_, to_, source, [&](index_t j, const T* column, index_t s) {

@@ -141,7 +141,7 @@ class SharedStorage : public SharedFactor {
     });
   }
 
-  /// Runs an operation, and gives up the block of a GPU that it has brought to ordinary memory.
+  /// Runs an operation, and gives up the block of a GPU that the operation has brought to ordinary memory.
   index_t together(Operation what, const std::function<index_t()>& f) const {
     const index_t pivot = team_.together(what, number_, f);
     columns_.forget();

@@ -8,7 +8,7 @@
 namespace gpucholmod::mpi {
 namespace {
 
-/// The number of rows that a thread does before messages are sent and received again.
+/// The most rows that a thread does before messages are sent and received again.
 constexpr index_t chunk = 256;
 
 }  // namespace

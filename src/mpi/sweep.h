@@ -19,8 +19,9 @@ namespace gpucholmod::mpi {
 ///
 /// The owner of block d + 1 has done all rows above that block's diagonal but the last 64 before the message of block d
 /// comes. So block d + 1 waits for one message and one block step alone, and the sender works on its own next block.
-/// All transforms are kept: about n (k + 12) numbers. If right-hand sides are carried, every process receives all
-/// transforms and applies them to the right-hand sides by itself.
+/// All transforms are kept. With r rows in a row block of the kernels (8 with AVX-512, otherwise 4) and k > 4, they are
+/// n (k + r + 1) numbers for an update, and n (k + 2 r + 2) for a downdate. If right-hand sides are carried, every
+/// process receives all transforms and applies them to the right-hand sides by itself.
 ///
 /// Error: residual ratio < 30. Reference: inst/design/processes.md.
 template <class T>

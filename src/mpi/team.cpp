@@ -257,7 +257,8 @@ void Team::expect(int process, const Clock& since) {
   if (now - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
 }
 
-/// Throws if a process is out of step: before a message is read, which may be another operation's, and before success.
+/// Throws if a process is out of step. Is called before a message is read, as the message may belong to another
+/// operation, and before an operation ends with success.
 void Team::check_step() const {
   if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");
 }

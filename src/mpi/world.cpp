@@ -104,7 +104,7 @@ class World : public Transport {
   /// Returns the number of processes on this machine with a smaller rank; known once meet() has returned.
   int local_rank() const { return local_rank_; }
 
-  /// Finds the processes on this machine, and their process ids. Returns their number.
+  /// Finds the processes on this machine, and their process ids. Returns the number of these processes.
   int meet(Team& team) {
     char name[MPI_MAX_PROCESSOR_NAME] = "";
     int length = 0;
@@ -168,7 +168,7 @@ struct State {
 };
 State* state = nullptr;
 
-/// Takes leave of the other processes. MPI calls when_ended() when anybody, such as Rmpi's mpi.quit(), ends MPI, while
+/// Takes leave of the other processes. MPI calls when_ended() when any code, such as Rmpi's mpi.quit(), ends MPI, while
 /// messages can still be sent.
 int when_ended(MPI_Comm, int, void*, void*) {
   state->world.disown();

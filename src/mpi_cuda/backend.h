@@ -7,8 +7,8 @@
 namespace gpucholmod::mpi_cuda {
 
 /// Returns a maker of panels on a GPU for the columns of a process. Process `local_rank` of a machine takes the usable
-/// GPU of that number, counted from the first GPU again if there are too few. Throws, or lets the maker throw,
-/// backend_unavailable, out_of_memory, cuda_failure.
+/// GPU of that number, counted from the first GPU again if there are too few. The maker throws backend_unavailable,
+/// out_of_memory, cuda_failure.
 mpi::MakePanels panels_on_gpus(int local_rank);
 
 }  // namespace gpucholmod::mpi_cuda

@@ -59,7 +59,7 @@ class LockedMessages : public mpi::MessageMemory {
   std::size_t kept_ = 0;
 };
 
-/// Returns the message memory of a device, which exists until the process ends, as messages may.
+/// Returns the message memory of a device, which exists until the process ends, as messages may exist as long.
 inline LockedMessages& messages_of(int device) {
   static std::mutex mutex;
   static auto& all = *new std::map<int, LockedMessages>;

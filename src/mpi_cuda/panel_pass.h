@@ -40,16 +40,16 @@ class PanelPass : public cuda::Pass<T> {
   /// the panel's rows.
   void follow(const Message& panel, int first, int end, const T* R, T* out, index_t ld, cudaStream_t stream) const;
 
-  /// Queues a copy of m rows of V, from row `first` on, from host memory as prepare() takes V.
+  /// Queues a copy of m rows of V, in host memory as prepare() takes V, to the pass's rows from `first` on.
   void send_V(const double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
-  /// Queues a copy of m rows of V, from row `first` on, to host memory.
+  /// Queues a copy of m of the pass's rows, from `first` on, to V in host memory.
   void fetch_V(double* V, index_t ldv, index_t m, index_t first, cudaStream_t stream) const;
 
  private:
   using typename cuda::Pass<T>::Last;
   using cuda::Pass<T>::panel_, cuda::Pass<T>::turns_, cuda::Pass<T>::size, cuda::Pass<T>::rows;
 
-  /// Calls copy(address, distance, bytes, count) for each part of a message: `count` pieces of so many bytes, which are
+  /// Calls copy(address, distance, bytes, count) for each part of a message: `count` pieces of `bytes` bytes, which are
   /// `distance` bytes apart on the device.
   template <class Copy>
   void each_part(const Message& panel, Copy&& copy) const;

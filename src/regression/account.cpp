@@ -49,7 +49,7 @@ Account::Account(MatrixView<const double> R, const Sides& sides) : Account(sides
 }
 
 Account::State Account::look(const double* diagonal) const {
-  double independent = 1, squares = 0, of_y = 0;  // squares: of the independence, of |a|, of a_y
+  double independent = 1, squares = 0, of_y = 0;  // all squared: the independence, |a|, a_y
   const auto share = [&](index_t j) {
     return squared_errors_[j] == 0 ? 0.0
            : sums_[j] > 0          ? squared_errors_[j] / (sums_[j] * sums_[j])
@@ -72,7 +72,8 @@ bool Account::State::is_worse_than_new() const { return !(loss * independence <=
 
 namespace {
 
-/// Returns the coefficient of column 1 of shifted columns. beta: those of unshifted columns, of which NaN counts as 0.
+/// Returns the coefficient of column 1 in the regression on the shifted columns. beta: the coefficients of the columns
+/// as they are, of which NaN counts as 0.
 double own_coefficient(index_t p, index_t j, const double* beta, const Shift& shift) {
   double own = (std::isnan(beta[0]) ? 0 : beta[0]) - shift.of(p + j);
   for (index_t i = 1; i < p; ++i) own += std::isnan(beta[i]) ? 0 : shift.of(i) * beta[i];

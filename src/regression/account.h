@@ -25,7 +25,8 @@ class Account {
   double moved = 0;      ///< rows that have come and gone since the rows were last decomposed
   bool removed = false;  ///< True if rows have gone since the rows were last decomposed
 
-  /// Counts a step: sums are multiplied by `forget`, then rows come, including the rows of a penalty, and rows go.
+  /// Counts a step: sums and errors are multiplied by `forget`, then rows come, including the rows of a penalty, and
+  /// rows go.
   void count(const Rows& added, const Rows& gone, double forget);
   /// Begins with a factor and its sides that a decomposition has made, with an error of a unit of rounding.
   Account(MatrixView<const double> R, const Sides& sides);

@@ -63,6 +63,20 @@ class Stack {
   MatrixView<double> A_;
 };
 
+/// Divides each of the first p columns of B by a power of two, so that squares of its entries neither overflow nor
+/// vanish; rounds nothing. Returns the exponents.
+std::vector<int> scale_columns(MatrixView<double> B, index_t p) {
+  std::vector<int> exponents(p, 0);
+  for (index_t j = 0; j < p; ++j) {
+    double largest = 0;
+    for (index_t i = 0; i < B.rows; ++i) largest = std::max(largest, std::abs(B(i, j)));
+    if (largest == 0 || !std::isfinite(largest)) continue;
+    exponents[j] = std::ilogb(largest);
+    for (index_t i = 0; i < B.rows; ++i) B(i, j) = std::scalbn(B(i, j), -exponents[j]);
+  }
+  return exponents;
+}
+
 /// Takes B (q x c), whose first p columns are R and whose other columns are z, to upper triangular form by Householder
 /// steps, and passes over a column of R that depends on the columns before. Returns the columns that are independent.
 std::vector<index_t> triangularise_independent(MatrixView<double> B, index_t p, double tolerance) {
@@ -116,6 +130,7 @@ Solution solve(MatrixView<const double> R, const Sides& sides, double tolerance,
   const MatrixView<double> B{memory.data(), p, p + m, p};
   for (index_t j = 0; j < p; ++j) std::copy_n(R.col(j), j + 1, B.col(j));
   std::copy(sides.z.begin(), sides.z.end(), B.col(p));
+  const std::vector<int> exponents = scale_columns(B, p);
   Solution found;
   bool independent = true;
   for (index_t j = 0; j < p; ++j) {
@@ -139,10 +154,13 @@ Solution solve(MatrixView<const double> R, const Sides& sides, double tolerance,
   std::vector<double> beta = found.effects;
   for (index_t j = 0; j < m; ++j) {
     blas::trsv(blas::Op::none, U, beta.data() + j * r);
-    for (index_t i = 0; i < r; ++i) found.beta[found.columns[i] + j * p] = beta[i + j * r];
+    for (index_t i = 0; i < r; ++i)
+      found.beta[found.columns[i] + j * p] = std::scalbn(beta[i + j * r], -exponents[found.columns[i]]);
   }
   if (!with_inverse) return found;
   blas::trtri(U);
+  for (index_t j = 0; j < r; ++j)
+    for (index_t i = 0; i <= j; ++i) U(i, j) = std::scalbn(U(i, j), -exponents[found.columns[i]]);
   found.inverse = std::move(upper);
   return found;
 }

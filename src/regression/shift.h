@@ -8,9 +8,9 @@
 namespace gpucholmod::regression {
 
 /// Holds the multiples of column 1 of X that are taken off the other columns of [X y], so that columns beside an
-/// intercept lose a large mean: they are then independent of the intercept, and rounding errors are units of what the
-/// columns vary. Let c be the multiples. A row x becomes x - x_1 c, and R = S + S_11 e_1 c', S being the factor of the
-/// shifted rows.
+/// intercept lose a large mean: they are then independent of the intercept, and rounding errors are relative to the
+/// variation of the columns. Let c be the multiples. A row x becomes x - x_1 c, and R = S + S_11 e_1 c', S being the
+/// factor of the shifted rows.
 class Shift {
  public:
   Shift() = default;
@@ -24,7 +24,7 @@ class Shift {
   const std::vector<double>& multiples() const { return c_; }
   double of(index_t column) const { return is_none() ? 0 : c_[column]; }
 
-  /// Returns whether column 1 of these rows has the number of the rows that gave the shift, or there is no shift.
+  /// Returns whether column 1 of these rows has the number of the rows that gave the shift. True if there is no shift.
   bool fits(const Rows& rows) const;
   /// Returns the shifted rows, stored in `memory`, or `rows` if there is no shift.
   Rows apply(const Rows& rows, std::vector<double>& memory) const;

@@ -61,7 +61,7 @@ class Runner {
       if (done.end == End::unfit) throw done.unfit.error();
       if (done.end == End::refused || done.end == End::rescale)
         throw Error(ErrorCode::bad_argument, "'R' has changed while it was read", {{"argument", std::string("R")}});
-      // No pivot of an update can fail but one that is too large.
+      // A pivot of an update fails only if it is too large.
       if (done.pivot >= 0 && task_.removed == 0) throw overflow(done.pivot, done.pivot);
       work_.pivot = done.pivot >= 0 && in_passes_ ? first_pivot(e, done.pivot) : done.pivot;
       return done.pivot < 0;

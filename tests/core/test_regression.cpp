@@ -103,6 +103,37 @@ TEST(Regression, ColumnsThatDependOnOthersAreLeftOut) {
   for (index_t i = 0; i < 9; ++i) EXPECT_NEAR(std::abs(found.inverse[i]), std::abs(expected.inverse[i]), 1e-10);
 }
 
+/// Regressors whose squares leave the range of doubles: which columns depend on others, and the solution, are those of
+/// regressors of an ordinary size.
+TEST(Regression, ColumnsOfAnySize) {
+  const index_t p = 4, count = 20;
+  for (const bool depends : {false, true})
+    for (const double size : {0x1p530, 0x1p-560}) {
+      Data data(p, count, 2);
+      for (index_t i = 0; depends && i < count; ++i)
+        data.x[2 + i * p] = 3 * data.x[1 + i * p] - data.x[i * p];
+      Data large = data;
+      const double sizes[p] = {1, size, size, 1 / size};
+      for (index_t i = 0; i < p * count; ++i) large.x[i] *= sizes[i % p];
+      const auto solution = [&](const Data& of) {
+        std::vector<double> R(p * p);
+        const Sides sides = decompose(of.rows(), nullptr, Shift(), {R.data(), p, p, p});
+        return solve({R.data(), p, p, p}, sides, 1e-7, true);
+      };
+      const Solution expected = solution(data), found = solution(large);
+      ASSERT_EQ(found.columns, expected.columns);
+      const index_t r = index_t(found.columns.size());
+      EXPECT_EQ(r, depends ? 3 : 4);
+      EXPECT_NEAR(found.rss[0], expected.rss[0], 1e-11);
+      for (index_t i = 0; i < r; ++i) {
+        const index_t j = found.columns[i];
+        EXPECT_NEAR(found.beta[j] * sizes[j], expected.beta[j], 1e-11);
+        for (index_t l = i; l < r; ++l)
+          EXPECT_NEAR(std::abs(found.inverse[i + l * r] * sizes[j]), std::abs(expected.inverse[i + l * r]), 1e-10);
+      }
+    }
+}
+
 TEST(Regression, TheAccountBoundsWhatRemovedRowsHaveCost) {
   const index_t p = 6, window = 30, steps = 400;
   Data data(p, window + steps, 3);

@@ -273,6 +273,7 @@ TEST(OutOfMemory, IsToldInNumbers) {
   EXPECT_EQ(text_of_bytes(1536), "1.5 KiB");
   EXPECT_EQ(text_of_bytes(64.5 * 1024 * 1024), "64.5 MiB");
   EXPECT_EQ(text_of_bytes(5e12), "4657 GiB");
+  EXPECT_EQ(text_of_bytes(0x1p130), "1267650600228229401496703205376 GiB");
   const Error error = out_of_memory("full", 2048, 1024);
   EXPECT_STREQ(error.what(), "full: 2 KiB needed, 1 KiB available");
 }

@@ -156,7 +156,7 @@ class BlockSteps {
   T pivot(index_t i) const { return pivots_[i]; }
 
  private:
-  /// Replaces each row q of V' by change(q). Returns the products of column i of the new V' with all columns of V'.
+  /// Replaces each row q of V by change(q). Returns the products of column i of the new V with all its columns.
   template <class Change>
   INLINE V change_and_multiply(index_t i, Change&& change) {
     constexpr int ways = 4;

@@ -8,9 +8,9 @@ struct Square;
 /// Returns the bits of lanes first .. last - 1.
 INLINE unsigned lanes_between(int first, int last) { return (1u << last) - (1u << first); }
 
-/// Wraps vectors of half the width, for tiles that are transposed when they are loaded and stored, on machines that do
-/// so in less time with such vectors (takes_halves). find_columns() hides from the compiler how columns follow each
-/// other: otherwise the compiler would keep an address for each piece of a column.
+/// Wraps vectors of half the width, for tiles that are transposed when they are loaded and stored, on machines where
+/// this takes less time with such vectors (takes_halves). find_columns() hides from the compiler how columns follow
+/// each other: otherwise the compiler would keep an address for each piece of a column.
 struct Half {
   using Narrow = Half;
   using Upper = Half;

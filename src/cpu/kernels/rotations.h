@@ -117,6 +117,36 @@ struct Careful {
   }
 };
 
+/// Computes w before each row from w[0] by substitution with the rows x of a block on the diagonal; inverse: 1 / R_ii.
+/// Entries of w left of the diagonal stay as they are.
+template <class S, class W, int NB>
+INLINE void substitute(const W (&x)[NB], W inverse, W (&w)[NB]) {
+  each<NB - 1>([&](auto at) INLINE_LAMBDA {
+    constexpr int i = decltype(at)::value;
+    w[i + 1] =
+        S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
+  });
+}
+
+/// Adds to row i of x, from the diagonal on, entry i of u times w before the row (update) or behind the row (downdate).
+template <class S, Sign sign, class W, int NB>
+INLINE void add_rows(W u, const W (&w)[NB], W (&x)[NB]) {
+  each<NB>([&](auto at) INLINE_LAMBDA {
+    constexpr int i = decltype(at)::value;
+    if constexpr (sign == Sign::update) x[i] = S::template fma_from<i>(S::template lane<i>(u), w[i], x[i]);
+    else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
+  });
+}
+
+/// Multiplies row i of x by entry i of d.
+template <class S, class W, int NB>
+INLINE void scale_rows(W (&x)[NB], W d) {
+  each<NB>([&](auto at) INLINE_LAMBDA {
+    constexpr int i = decltype(at)::value;
+    x[i] = S::mul(x[i], S::template lane<i>(d));
+  });
+}
+
 /// Finds the rotations of a block on the diagonal, in registers (Kernels::diagonal). `single`: K is 1, which takes a
 /// tenth less time if the compiler knows K; one kernel serves all other K.
 template <class P, Sign sign, Uplo uplo, bool single>
@@ -140,13 +170,9 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
   bool good = S::within(diagonal, S::set1(least_safe<T>), S::set1(std::numeric_limits<T>::max()));
   for (index_t q = 0; q < K; ++q) {
     const W inverse = S::div(one, diagonal);
-    W w[NB];  // w before each row; entries left of the diagonal stay as they are
+    W w[NB];
     w[0] = S::load(strip.Vt + q * strip.ldv + column);
-    each<NB - 1>([&](auto at) INLINE_LAMBDA {
-      constexpr int i = decltype(at)::value;
-      w[i + 1] =
-          S::fnma(S::template lane<i>(w[i]), S::template mul_from<i + 1>(x[i], S::template lane<i>(inverse)), w[i]);
-    });
+    substitute<S>(x, inverse, w);
     good = good & S::within(w[NB - 1], S::set1(-largest_w<T>), S::set1(largest_w<T>));
     const W p = S::mul(w[NB - 1], inverse), pg = S::mul(p, growth), t = S::mul(p, pg), h = S::set1(h_before[q]);
     const W sums = running_sums<T, NB>(t);
@@ -171,21 +197,14 @@ index_t find_rotations(typename P::T* memory, index_t row, index_t column, index
     S::store(block.p(q), p);
     S::store(block.u(q), u);
     block.h()[q] = S::last(after);
-    each<NB>([&](auto at) INLINE_LAMBDA {
-      constexpr int i = decltype(at)::value;
-      if constexpr (sign == Sign::update) x[i] = S::template fma_from<i>(S::template lane<i>(u), w[i], x[i]);
-      else if constexpr (i + 1 < NB) x[i] = S::template fma_from<i + 1>(S::template lane<i>(u), w[i + 1], x[i]);
-    });
+    add_rows<S, sign>(u, w, x);
   }
   if (!(good & S::within(growth, S::set1(T(0.5)), most)))
     return Careful<P, sign, uplo>::diagonal(block, h_before, row, column, m, strip);
   block.careful() = 0;
   const W d = S::sqrt(square_of_d);
   S::store(block.d(), d);
-  each<NB>([&](auto at) INLINE_LAMBDA {
-    constexpr int i = decltype(at)::value;
-    x[i] = S::mul(x[i], S::template lane<i>(d));
-  });
+  scale_rows<S>(x, d);
   store_triangle<P, uplo>(strip.out + at<uplo>(row, column, strip.ldo), strip.ldo, m, x);
   strip.squares += squares;
   return -1;
@@ -199,8 +218,8 @@ struct Rotating {
   // Measured: inst/design/block-householder.md.
   static constexpr int few_columns = K == 1 ? 8 : 4;
   static constexpr index_t long_rows = K <= 2 ? 96 : P::rows == 8 ? 200 : all_short;
-  /// True if the tile of a vector is read before the tile of the preceding vector is written: if columns are 4 KB
-  /// apart, the read would wait for the write.
+  /// True if the tile of a vector is read before the tile of the preceding vector is written: in the other order, the
+  /// read would wait for the write if columns are 4 KB apart.
   static constexpr bool load_first = P::rows == 8 && (upper || K <= 2);
   using Crowded = Rotating<std::conditional_t<upper, typename P::Narrow, P>, sign, uplo, K>;
   using Usual = Rotating<std::conditional_t<upper, typename P::Upper, P>, sign, uplo, K>;
@@ -253,7 +272,7 @@ struct Rotating {
       Careful<P, sign, uplo>::apply(H{const_cast<T*>(memory) + b * H::words(K), K}, row + b * P::rows, P::rows, column,
                                     strip.columns, strip);
   }
-  /// Returns how many blocks from the first on are of the same kind. careful <- true if their kind is true rotations.
+  /// Returns how many blocks from the first on are alike. careful <- whether these blocks hold true rotations.
   static index_t run_of(const T* memory, index_t blocks, bool& careful) {
     careful = H{const_cast<T*>(memory), K}.careful() != 0;
     index_t run = 1;
