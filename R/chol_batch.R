@@ -6,13 +6,16 @@
 #' them.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array, or a list of matrices, whose orders may differ
-#'   (see [orders()]). The other triangles are not used.
+#'   (see [orders()]). Members of a list may also be of the other classes that [cholupdate_gpu()] accepts, such as
+#'   `Cholesky` and `dtrMatrix`. The other triangles are not used.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors. `as.array()` and `f[[i]]` return
-#'   them in this form.
+#'   them in this form. Objects of package \pkg{Matrix} say it themselves. If `uplo` is missing, a list in which all
+#'   members are such lower ones makes a lower batch; any other list makes an upper one.
 #' @param precision The precision in which the factors are stored and modified, `"double"` or `"single"`.
 #' @param backend Where to keep the factors: `"cpu"` or `"auto"` in ordinary memory, `"cuda"` on a GPU. For factors on a
 #'   GPU, a modification sends only \eqn{V}.
-#' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used.
+#' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used. With another
+#'   `backend`, a device is an error.
 #' @param capacity The number of rows and columns of each member to reserve room for. Up to it, [cholinsert_gpu()] in
 #'   place inserts rows and columns of a batch in ordinary memory without moving it. On a GPU members that are to grow
 #'   beyond an order of 1,024 need such a capacity from the beginning; otherwise it has no effect there.
@@ -22,7 +25,8 @@
 #'   \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} for all members; an \eqn{n \times b}{n x b} matrix, with
 #'   one column for each member; or a vector of length \eqn{n}, for all members. [solve_modified()] has the same rule.
 #' @param i The number of a member, or its name.
-#' @param nrow,ncol,names Not for batches: see [base::diag()].
+#' @param names Whether the columns of `diag()` have the names of the members.
+#' @param nrow,ncol Not for batches: see [base::diag()].
 #'
 #' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do.
 #'   Section Handles there says what this means for assignment, files, other processes and memory.
@@ -39,7 +43,12 @@
 #' | [solve_modified()] | the solutions for modified members, without changing the batch |
 #' | [copy_factor()], [free()] | the same as for one factor |
 #'
-#' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix.
+#' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix. They have the
+#' names of the members, if the batch or `b` has any; those of `solve()` also have the row names of the batch, and the
+#' column names of an array `b`. The other values have the names of the members, too.
+#'
+#' A member cannot be replaced: `f[[i]] <- x` is an error of class `gpucholmod_not_supported`, as `f[i] <- x` and
+#' `dimnames(f) <- x` are. Change the array, and make a batch of it.
 #' @seealso [cholupdate_batch()], [cholinsert_gpu.chol_batch()], [solve_modified()]
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5
@@ -54,12 +63,18 @@ chol_batch <- function(R, backend = getOption("gpucholmod.backend", "auto"), upl
                        precision = c("double", "single"), device = getOption("gpucholmod.device"), capacity = NULL,
                        ...) {
   require_no_more(...)
+  if (missing(R)) require_given("R")
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
+  by_default <- missing(uplo)
   uplo <- match_choice(uplo, choices$uplo, "uplo")
   precision <- number_of(match_choice(precision, choices$precision, "precision"), "precision")
+  if (!missing(device) && !is.null(device) && backend != "cuda") {
+    stop_bad_argument("device", device, "is for backend = \"cuda\"; other batches are kept in ordinary memory")
+  }
   device <- require_device(device, missing(device))
   listed <- is.list(R) && !is.object(R)
-  given <- with_memory(if (listed) open_listed_batch(R, uplo == "lower")
+  if (listed && by_default) uplo <- triangle_of_list(R)
+  given <- with_memory(if (listed) open_listed_batch(R, uplo == "lower", if (!by_default) uplo)
                        else list(x = open_batch(R, uplo == "lower"), orders = integer()))
   x <- given$x
   d <- dim(x)
@@ -92,9 +107,9 @@ open_batch <- function(R, lower, argument = "R") {
 }
 
 # Opens a list of factors, whose orders may differ: list(x, orders), x an array in which those of smaller order are the
-# identity beyond.
-open_listed_batch <- function(R, lower) {
-  shape <- shapes_of(R, "R")
+# identity beyond. lower, uplo: as of open_listed_factors().
+open_listed_batch <- function(R, lower, uplo) {
+  shape <- open_listed_factors(R, lower, uplo)
   if (any(odd <- shape$rows != shape$columns)) stop_member_not_square(shape, which(odd)[[1L]])
   check_members(shape$of, 0L, lower)
   n <- max(shape$rows, 0L)
@@ -124,6 +139,7 @@ require_live_batch <- function(f) {
 #' @rdname chol_batch
 #' @export
 copy_factor.chol_batch <- function(x, ...) {
+  require_no_more(...)
   require_live_batch(x)
   descendant(x, with_room(function() rcpp_batch_copy(x)))
 }
@@ -131,12 +147,14 @@ copy_factor.chol_batch <- function(x, ...) {
 #' @rdname chol_batch
 #' @export
 free.chol_batch <- function(x, ...) {
+  require_no_more(...)
   abandon(x, "freed")
 }
 
 #' @rdname chol_batch
 #' @export
 as.array.chol_batch <- function(x, ...) {
+  require_no_more(...)
   require_live_batch(x)
   out <- with_room(function() rcpp_batch_download(x, 0L, number_of(x$uplo, "uplo")))
   if (!is.null(x$dimnames)) dimnames(out) <- x$dimnames
@@ -146,6 +164,8 @@ as.array.chol_batch <- function(x, ...) {
 #' @rdname chol_batch
 #' @export
 `[[.chol_batch` <- function(x, i, ...) {
+  require_no_more(...)
+  if (missing(i)) require_given("i")
   require_live_batch(x)
   member <- if (is.character(i)) match(i, .subset2(x, "dimnames")[[3L]]) else i
   count <- .subset2(x, "count")
@@ -211,6 +231,7 @@ str.chol_batch <- function(object, ...) {
 #' @rdname chol_batch
 #' @export
 solve.chol_batch <- function(a, b, ...) {
+  require_no_more(...)
   solve_batch(a, b, 0L)
 }
 
@@ -238,8 +259,26 @@ solve_batch <- function(f, b, which) {
   given <- with_memory(open_members(b, f$n, f$count, "b"))
   B <- with_memory(if (given$common) rep(given$x, f$count) else given$x)
   out <- with_room(function() rcpp_batch_solve(f, B, given$k, which))
-  if (length(dim(b)) != 3L) dim(out) <- c(f$n, f$count)
+  several <- length(dim(b)) == 3L
+  if (!several) dim(out) <- c(f$n, f$count)
+  rows <- if (which == 0L) .subset2(f, "dimnames")[[if (.subset2(f, "uplo") == "lower") 1L else 2L]]
+  columns <- if (several) dimnames(b)[[2L]]
+  members <- members_named(f, b)
+  if (!is.null(rows) || !is.null(columns) || !is.null(members)) {
+    dimnames(out) <- if (several) list(rows, columns, members) else list(rows, members)
+  }
   out
+}
+
+# Returns names for the members of a batch: its own, or, if it has none, those that one of the arguments ... gives them.
+members_named <- function(f, ...) {
+  own <- .subset2(f, "dimnames")[[3L]]
+  if (!is.null(own)) return(own)
+  for (argument in list(...)) {
+    names <- names_of_members(argument)
+    if (!is.null(names) && length(names) == .subset2(f, "count")) return(names)
+  }
+  NULL
 }
 
 #' @rdname chol_batch
@@ -249,10 +288,12 @@ logdet.chol_batch <- function(f, ...) {
   2 * colSums(log(batch_diagonals(f)))
 }
 
-# Returns the diagonals of all members of a batch, one a column.
+# Returns the diagonals of all members of a batch, one a column, which has the name of the member.
 batch_diagonals <- function(f) {
   require_live_batch(f)
-  with_room(function() rcpp_batch_diagonals(f))
+  d <- with_room(function() rcpp_batch_diagonals(f))
+  colnames(d) <- .subset2(f, "dimnames")[[3L]]
+  d
 }
 
 setOldClass("chol_batch")
@@ -261,5 +302,8 @@ setOldClass("chol_batch")
 #' @aliases diag,chol_batch-method
 #' @export
 setMethod("diag", "chol_batch", function(x = 1, nrow, ncol, names = TRUE) {
-  batch_diagonals(x)
+  refuse_shape(!missing(nrow), !missing(ncol))
+  require_flag(names, "names")
+  d <- batch_diagonals(x)
+  if (names) d else unname(d)
 })

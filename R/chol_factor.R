@@ -8,12 +8,14 @@
 #'
 #' @param R The Cholesky factor: the upper triangular matrix that [chol()] returns, or anything else that
 #'   [cholupdate_gpu()] accepts, such as a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32`
-#'   matrix of package \pkg{float}. Rows with a negative diagonal entry are multiplied by -1. Zeros on the diagonal,
-#'   such as those of `matrix(0, n, n)`, are accepted, and can be updated. The other triangle is not used. `R` may also
-#'   be a [factor_file()]: its factor is sent to one GPU or several without being whole in ordinary memory.
+#'   matrix of package \pkg{float}. The first unnamed argument is `R`, even after `A = `. Rows with a negative diagonal
+#'   entry are multiplied by -1. Zeros on the diagonal, such as those of `matrix(0, n, n)`, are accepted, and can be
+#'   updated. The other triangle is not used. `R` may also be a [factor_file()]: its factor is sent to one GPU or
+#'   several without being whole in ordinary memory.
 #' @param A A symmetric positive definite matrix, an ordinary one or of class `Matrix` or `float32`. Only its upper
 #'   triangle is read. `chol_factor(A = A)`, without `R`, factorises `A`, on the GPU if the factor is kept there.
-#' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing.
+#' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing. A
+#'   factor `R` that is given has no such diagonal: a `jitter` above 0 is then an error.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. `as.matrix()`
 #'   returns the factor in this form. `dtrMatrix` and `Cholesky` objects say it themselves.
 #' @param precision The precision in which the factor is stored and modified, `"double"` or `"single"`. The default is
@@ -22,7 +24,7 @@
 #'   can be used and the order of the factor, or `capacity`, is at least 2,000, otherwise in ordinary memory.
 #'   `options(gpucholmod.backend =)` sets the default.
 #' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used.
-#'   `options(gpucholmod.device =)` sets the default.
+#'   `options(gpucholmod.device =)` sets the default. With `backend = "cpu"`, a device or `devices` are an error.
 #' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every GPU that
 #'   can be used. `NULL` is `device` alone. See section Several GPUs.
 #' @param capacity The number of rows and columns to reserve room for. Up to it, [cholinsert_gpu()] in place appends
@@ -49,7 +51,7 @@
 #' | `diag()`, `dim()`, `dimnames()` | its diagonal, order and names |
 #' | [solve_forward()], [solve_back()] | \eqn{R'^{-1}b}, \eqn{R^{-1}b} |
 #' | [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] | insert, delete and move rows and columns of \eqn{A} |
-#' | `%*%`, `crossprod()`, `f[i, j]`, `t()` | multiply by the factor, index it: see [factor_matrix] |
+#' | `%*%` (R 4.3.0 or later), `crossprod()`, `f[i, j]`, `t()` | multiply by the factor, index it: [factor_matrix] |
 #' | [draw()] | draws from a normal distribution with covariance or precision \eqn{A} |
 #' | [write_factor()] | write the factor to a file |
 #' | [copy_factor()], [free()] | copy the data to another handle; give the memory back |
@@ -154,11 +156,13 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
                                 capacity = NULL, devices = NULL, processes = FALSE, A, jitter = 0, ...) {
   require_flag(processes, "processes")
   if (!missing(A)) {
-    if (!missing(R)) stop_bad_argument("A", NULL, "cannot be given together with 'R', its factor")
+    if (!missing(R)) {
+      stop_bad_argument("A", NULL, "cannot be given together with 'R', its factor: the first unnamed argument is 'R'")
+    }
     if (processes) stop_not_supported("A", "a matrix to be factorised")
     require_no_more(...)
     backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
-    if (!is.null(devices)) backend <- require_gpu(backend, devices)
+    backend <- require_gpu(backend, devices, if (!missing(device)) device)
     return(factorised(A, jitter, backend, if (missing(uplo)) "upper" else match_choice(uplo, choices$uplo, "uplo"),
                       if (!missing(precision)) match_choice(precision, choices$precision, "precision"),
                       require_devices(devices, device, missing(device)), capacity))
@@ -167,13 +171,15 @@ chol_factor.default <- function(R, backend = getOption("gpucholmod.backend", "au
   if (processes) {
     return(together({
       require_no_more(...)
+      require_no_jitter(jitter)
       deal_factor(R, if (!missing(uplo)) uplo, if (!missing(precision)) precision, if (!missing(backend)) backend,
                   if (!is.null(devices)) devices else if (!missing(device)) device, capacity)
     }))
   }
   require_no_more(...)
+  require_no_jitter(jitter)
   backend <- match_choice(backend, choices$backend, if (missing(backend)) "gpucholmod.backend" else "backend")
-  if (!is.null(devices)) backend <- require_gpu(backend, devices)
+  backend <- require_gpu(backend, devices, if (!missing(device)) device)
   uplo <- if (!missing(uplo)) match_choice(uplo, choices$uplo, "uplo")
   in_file <- inherits(R, "factor_file")
   factor <- if (in_file) open_file(R, uplo) else with_memory(open_factor(R, uplo))
@@ -203,6 +209,7 @@ chol_factor.chol_factor <- function(R, ...) {
 #' @rdname chol_factor
 #' @export
 gpu_factor <- function(R, ...) {
+  if (missing(R)) require_given("R")
   UseMethod("gpu_factor")
 }
 
@@ -225,6 +232,7 @@ gpu_factor.chol_factor <- chol_factor.chol_factor
 #' @export
 gpu_chol <- function(A, precision = c("double", "single"), device = getOption("gpucholmod.device"), devices = NULL,
                      jitter = 0) {
+  if (missing(A)) require_given("A")
   precision <- if (!missing(precision)) match_choice(precision, choices$precision, "precision")
   factorised(A, jitter, "cuda", "upper", precision, require_devices(devices, device, missing(device)), NULL)
 }
@@ -280,8 +288,13 @@ require_devices <- function(devices, device, by_default) {
   as.integer(devices)
 }
 
-# Returns the backend of a factor on `devices`, which is "cuda" for every order; stops if the CPU was asked for.
-require_gpu <- function(backend, devices) {
-  if (backend == "cpu") stop_bad_argument("devices", devices, "cannot be given with backend = \"cpu\"")
-  "cuda"
+# Returns the backend of a factor, which is "cuda" for every order if `devices` are given. Stops if a GPU is chosen, by
+# `devices` or `device`, and the CPU was asked for.
+require_gpu <- function(backend, devices, device) {
+  chosen <- list(devices = devices, device = device)
+  chosen <- chosen[!vapply(chosen, is.null, TRUE)]
+  if (backend == "cpu" && length(chosen)) {
+    stop_bad_argument(names(chosen)[[1L]], chosen[[1L]], "cannot be given with backend = \"cpu\"")
+  }
+  if (is.null(devices)) backend else "cuda"
 }

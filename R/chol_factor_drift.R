@@ -32,6 +32,7 @@
 #' drift(f)
 #' @export
 drift <- function(f) {
+  if (missing(f)) require_given("f")
   live(f)
   if (f$error == 0 || f$n == 0L) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
 }

@@ -115,6 +115,7 @@ with_room <- function(call, changed = NULL) {
 #' g
 #' @export
 copy_factor <- function(x, ...) {
+  if (missing(x)) require_given("x")
   UseMethod("copy_factor")
 }
 
@@ -131,6 +132,7 @@ copy_factor.default <- function(x, ...) live(x, "x")
 #' @rdname copy_factor
 #' @export
 free <- function(x, ...) {
+  if (missing(x)) require_given("x")
   UseMethod("free")
 }
 

@@ -118,8 +118,15 @@ setMethod("chol2inv", "chol_factor", function(x, ...) {
 #' @aliases diag,chol_factor-method
 #' @export
 setMethod("diag", "chol_factor", function(x = 1, nrow, ncol, names = TRUE) {
+  refuse_shape(!missing(nrow), !missing(ncol))
   if (inherits(x, "process_factor")) together(named_diagonal(x, names)) else named_diagonal(x, names)
 })
+
+# Stops if the shape of a matrix is asked for, by `nrow` or `ncol`, where diag() returns the diagonal of a factor.
+refuse_shape <- function(has_nrow, has_ncol) {
+  if (!has_nrow && !has_ncol) return(invisible())
+  stop_bad_argument(if (has_nrow) "nrow" else "ncol", NULL, "cannot be given where diag() is of a factor; leave it out")
+}
 
 # Returns the diagonal of the factor of a handle, with names if its rows and columns have the same ones.
 named_diagonal <- function(f, names) {

@@ -102,18 +102,21 @@
 #' @concept non-negative least squares
 #' @export
 cholinsert_gpu <- function(R, X, ...) {
+  if (missing(R) || missing(X)) require_given("R", "X")
   UseMethod("cholinsert_gpu")
 }
 
 #' @rdname cholinsert_gpu
 #' @export
 choldelete_gpu <- function(R, index, ...) {
+  if (missing(R) || missing(index)) require_given("R", "index")
   UseMethod("choldelete_gpu")
 }
 
 #' @rdname cholinsert_gpu
 #' @export
 cholshift_gpu <- function(R, from, to, ...) {
+  if (missing(R) || missing(from) || missing(to)) require_given("R", "from", "to")
   UseMethod("cholshift_gpu")
 }
 
@@ -190,16 +193,7 @@ given_back <- function(f, R) {
     attr(x, "jitter") <- .subset2(f, "jitter")
     return(x)
   }
-  if (is_float32(R)) {
-    R@Data <- keep_dim(rcpp_to_float(unname(x)), x)
-    dimnames(R@Data) <- dimnames(x)
-    return(R)
-  }
-  R@x <- as.vector(x)
-  R@Dim <- dim(x)
-  R@Dimnames <- if (is.null(dimnames(x))) list(NULL, NULL) else dimnames(x)
-  if (methods::.hasSlot(R, "diag")) R@diag <- "N"
-  R
+  in_class_of(x, R)
 }
 
 #' @rdname cholinsert_gpu

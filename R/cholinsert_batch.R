@@ -232,6 +232,7 @@ rows_to_move <- function(rows, own, name, n) {
 #' @rdname cholinsert_gpu.chol_batch
 #' @export
 orders <- function(f) {
+  if (missing(f)) require_given("f")
   if (!inherits(f, "chol_batch")) stop_bad_argument("f", f, "must be a handle from chol_batch()")
   require_live_batch(f)
   value <- rcpp_batch_orders(f)

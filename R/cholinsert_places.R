@@ -96,6 +96,7 @@ take_over <- function(f, other) {
 #' @rdname cholinsert_gpu
 #' @export
 cholpermute_gpu <- function(R, order, ...) {
+  if (missing(R) || missing(order)) require_given("R", "order")
   UseMethod("cholpermute_gpu")
 }
 

@@ -6,7 +6,8 @@
 #' member has the same bits whatever the other members are, and for any number of members and threads.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array; one \eqn{n \times n}{n x n} matrix, for all
-#'   members; a list of matrices, of one order or of several; or a handle from [chol_batch()].
+#'   members; a list of matrices, of one order or of several, also of the other classes that [cholupdate_gpu()] accepts;
+#'   or a handle from [chol_batch()].
 #' @param V For a list `R`: a list of matrices or vectors, each the change of one member. Otherwise an
 #'   \eqn{n \times k \times b}{n x k x b} array; an \eqn{n \times k \times 1}{n x k x 1} array for all members; an
 #'   \eqn{n \times b}{n x b} matrix, with one column for each member; or a vector of length \eqn{n}, one column for all.
@@ -39,7 +40,7 @@
 #'
 #'   With `check = FALSE`: a list of the factors `R`, and `pivot`, which has a number for each member: 0, or the order
 #'   of its first leading minor that is not positive definite. A member with such a minor stays as it is; the others are
-#'   modified.
+#'   modified. `pivot` has the names of the members.
 #'
 #'   With `z`: a list of `R`, `z` (for each member) and `rss` in the form in which they were given, and `pivot` if
 #'   `check = FALSE`. Members that are not modified keep their `z` and `rss`, and rows of `z` that a member has not
@@ -83,6 +84,7 @@ cholupdate_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale 
                              rss = NULL, check = TRUE, uplo = c("upper", "lower"),
                              precision = c("double", "single"), backend = getOption("gpucholmod.backend", "auto"),
                              control = cholupdate_control()) {
+  if (missing(R) || missing(V)) require_given("R", "V")
   UseMethod("cholupdate_batch")
 }
 
@@ -106,13 +108,13 @@ modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, p
   one <- !many && length(dim(R)) < 3L
   uplo <- if (!is.null(uplo)) match_choice(uplo, choices$uplo, "uplo")
   factor <- if (one) open_factor(R, uplo)
-  lower <- if (one) factor$lower else identical(uplo, "lower")
+  lower <- if (one) factor$lower else identical(if (many && is.null(uplo)) triangle_of_list(R) else uplo, "lower")
   single <- match_choice(precision, choices$precision, "precision") == "single"
   request <- batch_request(downdate, check, lower, single, if (!is.null(backend)) backend_number(backend), control)
   if (many && !all(vapply(right, is.null, TRUE))) {
     stop_bad_argument("z", right$z, "comes along with an array or a handle of chol_batch(), not with a list")
   }
-  if (many) return(modify_list(R, V, downdate, weights, scale, check, request))
+  if (many) return(modify_list(R, V, downdate, weights, scale, check, uplo, request))
   x <- if (one) opened_doubles(factor, R) else open_batch(R, lower)
   n <- nrow(x)
   require_same_places(if (one) names_of_members(V) else dimnames(R)[[3L]], V = V, weights = weights, scale = scale,
@@ -185,6 +187,7 @@ batch_sides <- function(z, y, rss, n, k, b, y_is = c("y", "V")) {
 open_new_sides <- function(y, k, m, b, y_is) {
   name <- y_is[[1L]]
   if (is.null(y)) stop_bad_argument(name, NULL, sprintf("is missing: it has a row for each column of '%s'", y_is[[2L]]))
+  y <- ordinary_numbers(y)
   if (k == 1L && is.numeric(y) && is.null(dim(y)) && length(y) > 1L) y <- t(y)
   opened <- open_members(y, k, b, name, sprintf("as '%s' has columns for each member", y_is[[2L]]))
   if (opened$k == m) return(opened)
@@ -197,7 +200,8 @@ for_each_member <- function(opened) if (opened$common) rep(opened$x, opened$b) e
 
 # Returns the value of a call that modifies a batch. done: list(pivots, z, rss); sides: of batch_sides(), or NULL.
 batch_value <- function(R, done, sides, check) {
-  pivot <- if (!check) done$pivots
+  pivot <- if (!check) stats::setNames(done$pivots, if (is.environment(R)) .subset2(R, "dimnames")[[3L]]
+                                                    else dimnames(R)[[3L]])
   if (is.null(sides)) return(if (check) R else list(R = R, pivot = pivot))
   attributes(done$z) <- sides$forms$z
   attributes(done$rss) <- sides$forms$rss
@@ -213,8 +217,7 @@ batch_request <- function(downdate, check, lower, single, backend, control) {
 
 # Opens the columns of b members, or, if b is NULL, of as many members as V has: list(x, k, b, common), x doubles.
 open_members <- function(V, n, b, argument = "V", as = "as the factors have") {
-  if (is_float32(V)) V <- keep_dim(rcpp_from_float(V@Data), V@Data)
-  V <- without_class(if (isS4(V) && methods::is(V, "Matrix")) as.matrix(V) else V)
+  V <- ordinary_numbers(V)
   if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
   d <- dim(V)
   if (is.null(d)) d <- c(length(V), 1L, 1L)
@@ -269,17 +272,18 @@ batch_weights <- function(weights, downdate, k, b) {
 # Returns the scale for the core: NULL if it is 1, otherwise one number or b.
 batch_scale <- function(scale, b) if (!identical(scale, 1)) check_scale(scale, b)
 
-# Modifies a list of factors; the core takes members of one size together.
-modify_list <- function(R, V, downdate, weights, scale, check, request) {
+# Modifies a list of factors; the core takes members of one size together. uplo: NULL if none was given.
+modify_list <- function(R, V, downdate, weights, scale, check, uplo, request) {
   b <- length(R)
   if (!is.list(V) || is.object(V) || length(V) != b) {
     stop_gpucholmod("dimension_mismatch", sprintf("'V' must be a list of %d, as 'R' is", b),
                     list(expected = b, actual = length(V)))
   }
   require_same_places(names(R), V = V, weights = weights, scale = scale)
-  shape <- shapes_of(R, "R")
+  given <- R
+  shape <- open_listed_factors(R, request$lower, uplo)
   R <- shape$of
-  columns <- shapes_of(V, "V")
+  columns <- shapes_of(V, "V", function(x, argument) ordinary_numbers(x))
   V <- columns$of
   if (any(odd <- shape$rows != shape$columns)) stop_member_not_square(shape, which(odd)[[1L]])
   if (any(odd <- columns$rows != shape$rows)) {
@@ -299,18 +303,24 @@ modify_list <- function(R, V, downdate, weights, scale, check, request) {
   }
   done <- rcpp_cholupdate_list(R, V, request, weights, batch_scale(scale, b), check)
   if (is.null(done$R)) stop_members(done$pivots)
+  for (m in shape$opened) {
+    if (isS4(given[[m]])) done$R[[m]] <- close_listed_factor(done$R[[m]], given[[m]], request$lower)
+  }
   names(done$R) <- names(R)
-  if (check) done$R else list(R = done$R, pivot = done$pivots)
+  if (check) done$R else list(R = done$R, pivot = stats::setNames(done$pivots, names(R)))
 }
 
-# Returns list(of, rows, columns): the list with its members as doubles, and their shapes.
-shapes_of <- function(of, argument) {
+# Returns list(of, rows, columns, opened): the list with its members as doubles, their shapes, and the numbers of those
+# that were no doubles, for which open(x, argument) was called.
+shapes_of <- function(of, argument, open) {
   shape <- rcpp_batch_shapes(of)
-  for (m in which(is.na(shape[1L, ]))) {
-    x <- of[[m]]
-    if (!is.numeric(x) || is.object(x) || length(dim(x)) > 2L) stop_not_numeric(x, sprintf("%s[[%d]]", argument, m))
+  opened <- which(is.na(shape[1L, ]))
+  for (m in opened) {
+    name <- sprintf("%s[[%d]]", argument, m)
+    x <- open(of[[m]], name)
+    if (!is.numeric(x) || is.object(x) || length(dim(x)) > 2L) stop_not_numeric(x, name)
     of[[m]] <- as_double(x)
   }
   if (anyNA(shape)) shape <- rcpp_batch_shapes(of)
-  list(of = of, rows = shape[1L, ], columns = shape[2L, ])
+  list(of = of, rows = shape[1L, ], columns = shape[2L, ], opened = opened)
 }

@@ -13,6 +13,7 @@
 #'   is not used, as in LAPACK, but it is checked: a symmetric matrix is an error of class `gpucholmod_not_triangular`,
 #'   which suggests [chol()]; any other triangle that is not zero may cause a warning (see [gpucholmod-package]).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}, which is one column.
+#'   Logical values are numbers, of which `TRUE` is 1.
 #'   `V` may be of class `Matrix` or `float32`, or numeric with an S3 class, such as a time series. All columns together
 #'   are one change of \eqn{A}. [cholupdate_batch()] and [solve_modified()] make many changes: there, each column of a
 #'   matrix is a change.
@@ -181,6 +182,7 @@ cholupdate_gpu <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 
                            uplo = c("upper", "lower"), precision = c("double", "single"),
                            backend = getOption("gpucholmod.backend", "auto"), method = "auto", check = TRUE,
                            control = cholupdate_control()) {
+  if (missing(R) || missing(V)) require_given("R", "V")
   UseMethod("cholupdate_gpu")
 }
 

@@ -21,7 +21,8 @@
 #'
 #' If the call ends later, by Ctrl-C, by a failure of CUDA, or because the result of an update is too large to
 #' represent, `R` is lost, because half of it is modified. Its diagonal is then set to `NaN`, so that no computation
-#' takes it for a factor. The condition of such a failure has a field `lost`.
+#' takes it for a factor. The error of such a failure has a field `lost`; an interrupt and R's time limit (see
+#' [setTimeLimit()]) are signalled by R itself, and have none.
 #'
 #' @inheritParams cholupdate_gpu
 #' @param R The name of a variable that holds the factor, see Details.
@@ -55,26 +56,27 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
                                  uplo = c("upper", "lower"), backend = getOption("gpucholmod.backend", "auto"),
                                  method = c("auto", "stream", "resident"), check = TRUE,
                                  control = cholupdate_control(), copy = TRUE) {
+  if (missing(R) || missing(V)) require_given("R", "V")
   name <- substitute(R)  # R itself is not evaluated: that would be a reference to it
   if (!is.name(name)) {
     stop_gpucholmod("bad_argument", "'R' must be the name of a variable", list(argument = "R", value = name))
   }
   if (...length()) require_no_more(...)
-  require_flag(downdate, "downdate")
-  require_flag(check, "check")
-  require_flag(copy, "copy")
+  if (!missing(downdate)) require_flag(downdate, "downdate")
+  if (!missing(check)) require_flag(check, "check")
+  if (!missing(copy)) require_flag(copy, "copy")
   frame <- parent.frame()
   require_variable(as.character(name), frame)
-  lower <- match_choice(uplo, choices$uplo, "uplo") == "lower"
+  lower <- if (missing(uplo)) FALSE else match_choice(uplo, choices$uplo, "uplo") == "lower"
   weights <- check_weights(weights, downdate)
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
-  V <- with_memory(open_columns(V, found$n, float32 = FALSE))
+  if (!are_plain_columns(V, found$n)) V <- with_memory(open_columns(V, found$n, float32 = FALSE))
   request <- new_request(
     downdate, check, lower, backend = if (!missing(backend)) backend_number(backend),
-    method = method_number(method, c("auto", "stream", "resident")),
-    control = if (!missing(control)) control_numbers(control), weights = weights, scale = check_scale(scale),
-    sides = sides_of(z, y, rss, found$n, ncol(V))
+    method = if (missing(method)) 0L else method_number(method, c("auto", "stream", "resident")),
+    control = if (!missing(control)) control_numbers(control), weights = weights,
+    scale = if (!identical(scale, 1)) check_scale(scale), sides = sides_of(z, y, rss, found$n, NCOL(V))
   )
   check_other_triangle(rcpp_overwrite_other_triangle(name, frame, lower), lower, as.character(name))
   if (found$shared) own_copy(name, frame, as.character(name), found$n, copy)

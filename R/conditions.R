@@ -113,7 +113,7 @@ require_flag <- function(value, argument) {
 require_no_more <- function(...) {
   if (!...length()) return(invisible())
   known <- names(formals(sys.function(sys.parent())))
-  given <- names(list(...))
+  given <- names(as.list(substitute(list(...)))[-1L])  # unevaluated
   unknown <- if (is.null(given)) "" else given[[1L]]
   message <- if (nzchar(unknown)) {
     meant <- setdiff(known[startsWith(known, unknown) | utils::adist(unknown, known)[1L, ] <= 2], "...")
@@ -126,6 +126,18 @@ require_no_more <- function(...) {
             known[[dots - 1L]])
   }
   stop_gpucholmod("bad_argument", message, list(argument = if (nzchar(unknown)) unknown else "...", value = list(...)))
+}
+
+# Stops if one of these arguments of the calling function is missing. Of a factor over several processes, some may be:
+# then only the first of these arguments, the factor, is asked for here. Callers look at missing() first: a call of this
+# function refers to their frame, and so to a matrix there, which cholupdate_overwrite() would then have to copy.
+require_given <- function(...) {
+  frame <- parent.frame()
+  known <- c(...)
+  absent <- Find(function(argument) eval(call("missing", as.name(argument)), frame), known)
+  if (is.null(absent)) return(invisible())
+  if (absent != known[[1L]] && inherits(get(known[[1L]], frame), "process_factor")) return(invisible())
+  stop_bad_argument(absent, NULL, "is missing, with no default")
 }
 
 # Stops because the leading minor of order `pivot` is not positive; `consequence` ends the message.

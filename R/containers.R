@@ -69,6 +69,52 @@ open_triangular_Matrix <- function(R, uplo, argument) {
   list(x = x, lower = own == "lower", float32 = FALSE)
 }
 
+# Opens a list of factors, each as open_factor() does: returns shapes_of() of ordinary matrices, lower triangular if
+# `lower`. uplo: one of the choices, or NULL where it was not given.
+open_listed_factors <- function(R, lower, uplo) {
+  pivots <- lapply(R, attr, "pivot", TRUE)
+  pivoted <- which(lengths(pivots) > 0L)
+  if (length(pivoted)) stop_pivoted(pivots[[pivoted[[1L]]]], sprintf("R[[%d]]", pivoted[[1L]]))
+  shapes_of(R, "R", function(x, argument) {
+    if (!isS4(x)) return(x)
+    factor <- open_factor(x, uplo, argument)
+    R <- unname(opened_doubles(factor, x))
+    R[if (factor$lower) upper.tri(R) else lower.tri(R)] <- 0
+    if (is_lower(x, lower) == lower) R else t(R)
+  })
+}
+
+# Returns `x`, the factor of a member of a list as open_listed_factors() opens it, in the form of `R`.
+close_listed_factor <- function(x, R, lower) {
+  if (is_lower(R, lower) != lower) x <- t(x)
+  dimnames(x) <- factor_dimnames(R)
+  in_class_of(x, R)
+}
+
+# Is true if a factor says itself that it is lower triangular, and, if it says nothing, as `otherwise` says.
+is_lower <- function(R, otherwise) {
+  if (isS4(R) && methods::.hasSlot(R, "uplo")) identical(R@uplo, "L") else otherwise
+}
+
+# Returns the triangle of a list of factors where none was given: "lower" if all of them say so themselves.
+triangle_of_list <- function(R) {
+  if (length(R) && is_lower(R[[1L]], FALSE) && all(vapply(R, is_lower, TRUE, FALSE))) "lower" else "upper"
+}
+
+# Returns `x`, an ordinary matrix of doubles, as an object of the class of `R`, of package Matrix or float.
+in_class_of <- function(x, R) {
+  if (is_float32(R)) {
+    R@Data <- keep_dim(rcpp_to_float(unname(x)), x)
+    dimnames(R@Data) <- dimnames(x)
+    return(R)
+  }
+  R@x <- as.vector(x)
+  R@Dim <- dim(x)
+  R@Dimnames <- if (is.null(dimnames(x))) list(NULL, NULL) else dimnames(x)
+  if (methods::.hasSlot(R, "diag")) R@diag <- "N"
+  R
+}
+
 # Judges what rcpp_other_triangle() says of the triangle that is not used: stops because of a symmetric matrix, and
 # warns of what else the user hardly means. A triangle that is merely not zero may be so on purpose: that is told once a
 # session. member: the number of the matrix in a batch.
@@ -121,12 +167,10 @@ ask_for_t <- function(argument, fits) if (fits) sprintf("; did you mean t(%s)?",
 # Opens a matrix with a row for every row of the factor, V or right-hand sides: returns a matrix of doubles, or, if
 # `float32`, of the bits of floats.
 open_columns <- function(V, n, float32, argument = "V", beside = sprintf("the factor is %d x %d", n, n)) {
-  if (is_float32(V)) {
+  if (float32 && is_float32(V)) {
     x <- V@Data
-    if (!float32) x <- keep_dim(rcpp_from_float(x), x)
   } else {
-    if (isS4(V) && methods::is(V, "Matrix")) V <- as.matrix(V)
-    V <- without_class(V)
+    V <- ordinary_numbers(V)
     if (!is.numeric(V) || is.object(V)) stop_not_numeric(V, argument)
     x <- if (float32) keep_dim(rcpp_to_float(as_double(V)), V) else as_double(V)
   }
@@ -152,6 +196,14 @@ are_plain_columns <- function(V, n) {
 # doubles.
 without_class <- function(x) {
   if (is.object(x) && !isS4(x) && is.numeric(x) && !inherits(x, "integer64")) unclass(x) else x
+}
+
+# Returns what goes with a factor, such as V, as ordinary numbers, as far as it can: of class Matrix or float32, with an
+# S3 class, or logical values, of which TRUE is 1.
+ordinary_numbers <- function(x) {
+  if (is_float32(x)) return(keep_dim(rcpp_from_float(x@Data), x@Data))
+  x <- without_class(if (isS4(x) && methods::is(x, "Matrix")) as.matrix(x) else x)
+  if (is.logical(x) && !is.object(x)) as_double(x) else x
 }
 
 # Is true for a matrix of package float.

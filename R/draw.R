@@ -38,6 +38,7 @@
 #' rowMeans(draw(f, 1000, mean = solve(f, crossprod(X, y)), of = "precision"))
 #' @export
 draw <- function(f, m = 1, mean = 0, of = c("covariance", "precision"), ...) {
+  if (missing(f)) require_given("f")
   UseMethod("draw")
 }
 
@@ -65,7 +66,7 @@ draw.chol_factor <- function(f, m = 1, mean = 0, of = c("covariance", "precision
   require_no_more(...)
   live(f)
   drawn(f$n, m, mean, of, variable_names(f), function(z, of) {
-    if (of == "precision") solve_back(f, z) else product_with(f, z, f$uplo == "upper", "z")
+    if (of == "precision") solve_with(f, z, "back") else with_room(function() rcpp_factor_multiply(f, z, 1L))
   })
 }
 
@@ -116,6 +117,7 @@ mean_of_draws <- function(mean, n, m) {
     if (nrow(mean) != n) stop_dimension("mean", nrow(mean), n)
     return(matrix(finite_numbers(mean, "mean"), n, m))
   }
+  if (identical(mean, 0)) return(mean)  # the default
   if (length(mean) != 1L && length(mean) != n) stop_dimension("mean", length(mean), n)
   as.vector(finite_numbers(mean, "mean"))
 }

@@ -4,6 +4,7 @@
 #' @method all.equal chol_factor
 #' @export
 all.equal.chol_factor <- function(target, current, tolerance = NULL, ...) {
+  if (missing(current)) require_given("target", "current")
   with_memory(equal_numbers(numbers_of(target), numbers_of(current), tolerance_for(tolerance, target, current), ...))
 }
 

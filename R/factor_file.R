@@ -23,6 +23,7 @@
 #' The file has \eqn{n \times n}{n x n} doubles by columns, in the byte order of the machine, and nothing before or
 #' after them: \eqn{8n^2} bytes, as `writeBin(as.vector(R), path)` writes them. The upper triangle is the factor; the
 #' rest is never read. This package writes zeros there as holes, which take no space on file systems that support holes.
+#' Names of rows and columns are not stored: `as.matrix()` of a file has none.
 #'
 #' @section Safety:
 #' A file that is read is opened for reading only. A file that is written has a temporary name, `<path>.XXXXXX.part` in
@@ -74,6 +75,7 @@
 #' unlink(path)
 #' @export
 factor_file <- function(path) {
+  if (missing(path)) require_given("path")
   path <- absolute_path(path, "path")
   structure(list(path = path, n = as.integer(rcpp_factor_file_order(path))), class = "factor_file")
 }
@@ -81,6 +83,7 @@ factor_file <- function(path) {
 #' @rdname factor_file
 #' @export
 write_factor <- function(R, path, replace = FALSE) {
+  if (missing(R) || missing(path)) require_given("R", "path")
   if (inherits(R, "process_factor")) return(write_together(R, path, replace))
   path <- absolute_path(path, "path")
   require_flag(replace, "replace")

@@ -136,4 +136,7 @@ setMethod("chol2inv", "factor_file", function(x, ...) solve.factor_file(x))
 #' @rdname solve.factor_file
 #' @aliases diag,factor_file-method
 #' @export
-setMethod("diag", "factor_file", function(x = 1, nrow, ncol, names = TRUE) file_diagonal(x))
+setMethod("diag", "factor_file", function(x = 1, nrow, ncol, names = TRUE) {
+  refuse_shape(!missing(nrow), !missing(ncol))
+  file_diagonal(x)
+})

@@ -26,7 +26,7 @@
 #' | `length(f)`, `dim(f)`, `diag(f)` | \eqn{n^2}, \eqn{(n, n)}, the diagonal |
 #' | [summary(f)][summary.chol_factor] | size, place, and how well conditioned \eqn{A} may be |
 #'
-#' Any other use as numbers (`f + 1`, `exp(f)`, `max(f)`, `f[i, j] <- 1`) is an error of class
+#' Any other use as numbers (`f + 1`, `exp(f)`, `max(f)`, `f[i, j] <- 1`, `dimnames(f) <- x`) is an error of class
 #' `gpucholmod_not_supported` with the fields `operation` and `backend`, whose message suggests `as.matrix()`. So are
 #' products, `t()` and `[` of a factor over several processes and of a [chol_batch()], and `t(f)` and `f[i]` of a file.
 #' @seealso [chol_factor()]
@@ -49,8 +49,12 @@ NULL
 stop_no_matrix <- function(operation, f) {
   kind <- intersect(c("process_factor", "gpu_factor", "cpu_factor", "factor_file", "chol_batch"), class(f))
   if (length(kind) != 1L) stop_invalid("factor", "damaged")
-  instead <- if (kind == "chol_batch") "as.array(f) gives its factors as an ordinary array, f[[i]] one as a matrix"
-             else "as.matrix(f) gives the factor as an ordinary matrix"
+  instead <- if (kind != "chol_batch") "as.matrix(f) gives the factor as an ordinary matrix"
+             else "as.array(f) gives its factors as an ordinary array, f[[i]] one as a matrix"
+  if (endsWith(operation, "<-")) {
+    maker <- switch(kind, chol_batch = "chol_batch()", factor_file = "write_factor()", "chol_factor()")
+    instead <- sprintf("%s; %s takes it when it is changed", instead, maker)
+  }
   backend <- c(process_factor = "mpi", gpu_factor = "cuda", cpu_factor = "cpu", factor_file = "file",
                chol_batch = "batch")[[kind]]
   stop_gpucholmod("not_supported", sprintf("%s is not supported for a %s; %s", operation, kind, instead),
@@ -65,16 +69,19 @@ is_handle <- function(f) inherits(f, c("chol_factor", "factor_file", "chol_batch
 
 # Returns f x, or f'x if `transposed`; x: a matrix with n rows, or a vector, called `what` in messages.
 product_with <- function(f, x, transposed, what) {
-  n <- dim(f)[[1L]]
-  x <- with_memory(open_columns(if (is.logical(x)) x + 0 else x, n, float32 = FALSE, what))
-  names <- list(dimnames(f)[[if (transposed) 2L else 1L]], colnames(x))
-  y <- if (inherits(f, "factor_file")) {
-    with_memory(unchanged(f, product_with_file(f, x, transposed)))
+  in_file <- inherits(f, "factor_file")
+  n <- if (in_file) dim(f)[[1L]] else order_of(f)
+  if (!are_plain_columns(x, n)) x <- with_memory(open_columns(x, n, float32 = FALSE, what))
+  y <- if (in_file) {
+    with_memory(unchanged(f, product_with_file(f, as.matrix(x), transposed)))
   } else {
     live(f)
-    with_room(function() rcpp_factor_multiply(f, x, if (transposed != (f$uplo == "lower")) 1L else 2L))
+    which <- if (transposed != (.subset2(f, "uplo") == "lower")) 1L else 2L
+    with_room(function() rcpp_factor_multiply(f, x, which))
   }
-  dimnames(y) <- if (!all(vapply(names, is.null, TRUE))) names
+  rows <- if (!in_file) .subset2(f, "dimnames")[[if (transposed) 2L else 1L]]
+  columns <- colnames(x)
+  if (!is.null(rows) || !is.null(columns)) dimnames(y) <- list(rows, columns)
   y
 }
 
@@ -102,9 +109,11 @@ transposed_rows <- function(x) {
 
 # Returns op(x) op(y), where x, y or both are handles; operation: as the user called it. transposed: of x, and of y.
 handle_product <- function(x, y, transposed, operation) {
-  for (f in list(x, y)) if (is_handle(f) && !multiplies(f)) stop_no_matrix(operation, f)
-  if (multiplies(x)) {
-    if (multiplies(y)) y <- as.matrix(y)
+  first <- multiplies(x)
+  if (!first && is_handle(x)) stop_no_matrix(operation, x)
+  if (is_handle(y) && !multiplies(y)) stop_no_matrix(operation, y)
+  if (first) {
+    if (is_handle(y)) y <- as.matrix(y)
     return(product_with(x, if (transposed[[2L]]) transposed_rows(y) else y, transposed[[1L]],
                         if (transposed[[2L]]) "t(y)" else "y"))
   }

@@ -46,6 +46,14 @@ entries_in_file <- function(f, rows, columns) {
 `[<-.factor_file` <- `[<-.chol_factor`
 #' @export
 `[<-.chol_batch` <- `[<-.chol_factor`
+#' @export
+`[[<-.chol_batch` <- function(x, i, ..., value) stop_no_matrix("[[<-", x)
+#' @export
+`dimnames<-.chol_factor` <- function(x, value) stop_no_matrix("dimnames<-", x)
+#' @export
+`dimnames<-.chol_batch` <- `dimnames<-.chol_factor`
+#' @export
+`dimnames<-.factor_file` <- `dimnames<-.chol_factor`
 
 #' @rdname factor_matrix
 #' @export

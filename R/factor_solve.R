@@ -46,18 +46,21 @@
 #' -0.5 * (sum(z^2) + logdet(R) + 50 * log(2 * pi))
 #' @export
 solve_forward <- function(f, b, ...) {
+  if (missing(f) || missing(b)) require_given("f", "b")
   UseMethod("solve_forward")
 }
 
 #' @rdname solve_forward
 #' @export
 solve_back <- function(f, b, ...) {
+  if (missing(f) || missing(b)) require_given("f", "b")
   UseMethod("solve_back")
 }
 
 #' @rdname solve_forward
 #' @export
 logdet <- function(f, ...) {
+  if (missing(f)) require_given("f")
   UseMethod("logdet")
 }
 

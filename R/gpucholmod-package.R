@@ -3,7 +3,9 @@
 #' Kalman filters, recursive least squares, Gaussian processes, active-set solvers and adaptive MCMC keep the Cholesky
 #' factor \eqn{R} of a matrix \eqn{A = R'R} and change \eqn{A} a little, over and over. [cholupdate_gpu()] turns \eqn{R}
 #' into the factor of \eqn{A + VV'} or \eqn{A - VV'}, where \eqn{V} is \eqn{n \times k}{n x k}, in \eqn{O(kn^2)}
-#' operations, on the CPU or on a GPU. Begin with `vignette("getting-started", package = "gpucholmod")`.
+#' operations, on the CPU or on a GPU. Begin with `vignette("getting-started", package = "gpucholmod")`. If there is no
+#' such vignette, the package was installed from its folder, or with `--no-build-vignettes`: see the end of the next
+#' section.
 #'
 #' @section All help pages:
 #' Change a factor:
@@ -69,7 +71,13 @@
 #'
 #' The vignettes are `"getting-started"`, `"recipes"`, `"how-it-works"`, `"installation"`, `"measurements"`,
 #' `"other-packages"`, `"from-c"` and `"the-papers-experiment"`. `R CMD INSTALL` of a folder does not install them, as
-#' for every package; install the package that `R CMD build` makes.
+#' for every package, nor are they in a package that `R CMD build --no-build-vignettes` has made. To have them, run
+#' `R CMD build` in the folder above the sources, which needs packages \pkg{knitr} and \pkg{rmarkdown}, and
+#' `R CMD INSTALL` of the file that it makes. Their text is in the folder `vignettes` of the sources, too.
+#'
+#' @section Words as arguments:
+#' An argument that is one of several words, such as `backend`, must have the whole word; `uplo` may be `"U"` or `"L"`
+#' too. Only `interval` of [predict.rls()] may be abbreviated, as that of [predict.lm()][stats::predict.lm].
 #'
 #' @section Errors:
 #' Every error that the package raises has the class `gpucholmod_error`, a class of its own, and data fields. The

@@ -10,6 +10,14 @@ require_jitter <- function(jitter) {
   }
 }
 
+# Stops if there is a `jitter` for a factor that is given, which has no diagonal of A to add it to.
+require_no_jitter <- function(jitter) {
+  require_jitter(jitter)
+  if (jitter > 0) {
+    stop_bad_argument("jitter", jitter, "is for 'A', a matrix to be factorised; 'R' is a factor already: leave it out")
+  }
+}
+
 # Returns what to add to a diagonal whose largest entry is `size`, one after the other: from a few units of rounding on,
 # ten times as much each time, up to `jitter`.
 jitter_steps <- function(jitter, size, precision) {

@@ -120,8 +120,9 @@ sides_of <- function(z, y, rss, n, k, name = "y", columns = "V", form = form_of(
   z <- open_columns(z, n, float32 = FALSE, "z")
   if (!is.null(k)) {
     if (is.null(y)) stop_bad_argument(name, NULL, sprintf("is missing: it has a row for each column of '%s'", columns))
-    if (!isS4(y) && !is.numeric(y)) stop_not_numeric(y, name)
-    if (k == 1L && is.null(dim(y)) && !isS4(y)) y <- t(y)
+    y <- ordinary_numbers(y)
+    if (!is.numeric(y)) stop_not_numeric(y, name)
+    if (k == 1L && is.null(dim(y))) y <- t(y)
     y <- open_columns(y, k, float32 = FALSE, name, sprintf("'%s' has %d columns", columns, k))
     if (ncol(y) != ncol(z)) {
       stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d columns, 'z' has %d", name, ncol(y), ncol(z)),

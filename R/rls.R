@@ -2,8 +2,8 @@
 #'
 #' `rls()` fits a linear regression that can be kept up to date while observations are added and removed: with weights,
 #' a forgetting factor, a window, or a ridge penalty. [update()][update.rls] adds observations, [drop_rows()] removes
-#' some. The methods of [lm()] work: see [summary()][summary.rls]. [rolling()] fits all windows of a data set in one
-#' call.
+#' some. Many methods of [lm()] work: see [summary()][summary.rls] for which. [rolling()] fits all windows of a data set
+#' in one call.
 #'
 #' The first fit is a QR decomposition. The fit keeps the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy}
 #' and the residual sum of squares. `k` new observations change all three by one modification, as by [cholupdate_gpu()],
@@ -18,6 +18,20 @@
 #' `singular.ok = FALSE` such a fit is an error of class `gpucholmod_singular_fit`, whose field `columns` names the
 #' columns; the fit that was to be updated stays as it was.
 #'
+#' @section Formulas:
+#' A formula is understood as by [lm()], except that
+#' * levels of factors that no observation has are kept, with coefficients that are `NA`, so that later observations
+#'   may have these levels. Other levels than those of the first data are an error.
+#' * there are no arguments `contrasts` and `offset`, and no [offset()] in the formula. The contrasts are those that the
+#'   factors of the first data have, or those of the option `contrasts`; later observations get the same.
+#' * [na.exclude()] means the same as [na.omit()]: [residuals()] and [fitted()] are not padded with `NA`.
+#'
+#' Later data must have the variables in the classes that they had first: a number where there was a factor is an error
+#' of class `gpucholmod_bad_model`, whose fields are `variable`, `expected` and `actual`. A variable that has nothing
+#' but `NA`, which is logical in R, is taken as missing values of its class. Infinite values are an error of class
+#' `gpucholmod_not_finite` everywhere, [predict()][predict.rls] included; missing values are such an error with
+#' [na.fail()].
+#'
 #' @section Forgetting:
 #' With `forget` below 1, everything that is known fades, unless new observations renew it. A ridge penalty fades too;
 #' `keep_ridge = TRUE` renews the penalty when less than 95 % of it is left, as Gay (1996) does for one coefficient at a
@@ -31,11 +45,13 @@
 #' @param formula,data,weights,subset,na.action As for [lm()]. For a matrix, `weights` is one number, or one for each
 #'   observation, none negative; missing values are an error unless `na.action` is [na.omit()] or [na.exclude()], which
 #'   leave out the observations that have any, in updates too. An observation of weight 0 does not count.
-#' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor. The fit minimises
+#' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor; if these have names, they are
+#'   matched with the names of the coefficients. The fit minimises
 #'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}{sum w_i (y_i - x_i'beta)^2 + lambda beta'beta}.
 #' @param window The number of last observations that count. `Inf`: all observations.
-#' @param forget The forgetting factor, above 0 and at most 1: each update first multiplies the weights of all earlier
-#'   observations by it. An update may give another factor.
+#' @param forget The forgetting factor, above 0 and at most 1: each call of [update()][update.rls] first multiplies the
+#'   weights of all earlier observations by it, once, however many observations come, and if none comes that counts. An
+#'   update may give another factor.
 #' @param keep_rows Whether to keep the observations, \eqn{p + m} numbers each for \eqn{m} responses. [residuals()]
 #'   needs them, and [drop_rows()] to drop them by number. A fit with a window always keeps the observations of the
 #'   window.
@@ -44,7 +60,7 @@
 #' @param singular.ok Whether columns may depend on others.
 #' @param backend `"cpu"`; `"cuda"`, which keeps the factor on a GPU, see [gpu_factor()]; or `"auto"`: a GPU if one can
 #'   be used and \eqn{p} is at least 2,000, otherwise the CPU.
-#' @param ... For a formula: further arguments, from `ridge` on. Otherwise it must be empty.
+#' @param ... For a formula: further arguments, from `ridge` on, but for `na.action`. Otherwise it must be empty.
 #'
 #' @return A fit, an object of class `rls`.
 #' @seealso [update()][update.rls] and [drop_rows()]; [summary()][summary.rls], [predict()][predict.rls] and the other
@@ -99,7 +115,7 @@ rls.default <- function(x, y, weights = 1, ridge = 0, window = Inf, forget = 1, 
     rows <- observations(x, y, weights, na.action = fit$na.action)
     p <- nrow(rows$x)
     fit$names <- rows$names
-    fit$ridge <- check_not_negative(ridge, "ridge", p, "regressors")
+    fit$ridge <- check_not_negative(penalties_in_order(ridge, fit$names[[1L]]), "ridge", p, "regressors")
     fit$penalised <- any(fit$ridge > 0)
     fit$on_gpu <- held_on_gpu(match_choice(backend, choices$backend, "backend"), p)
     rows <- last_rows(rows, fit$window)
@@ -124,13 +140,18 @@ rls.default <- function(x, y, weights = 1, ridge = 0, window = Inf, forget = 1, 
 rls.formula <- function(formula, data, weights, subset, na.action, ...) {
   call <- match.call()
   call[[1L]] <- quote(rls)
+  known <- names(formals(rls.default))
+  require_known_names(match.call(expand.dots = FALSE)$..., setdiff(known, c("x", "y", "weights", "na.action", "...")))
   if (!missing(data) && !is.list(data) && !is.environment(data)) {
     stop_bad_argument("data", data, "must be a data frame")
   }
   frame <- match.call(expand.dots = FALSE)
   frame <- frame[c(1L, match(c("formula", "data", "subset", "weights", "na.action"), names(frame), 0L))]
   frame[[1L]] <- quote(stats::model.frame)  # levels of factors that have not been seen yet may come later
+  action <- if (missing(na.action)) na_action(getOption("na.action", "na.omit")) else na_action(na.action)
+  frame$na.action <- if (action == "omit") quote(stats::na.omit) else quote(stats::na.pass)
   frame <- as_model(eval(frame, parent.frame()))
+  if (action == "fail") require_complete(frame)
   terms <- attr(frame, "terms")
   x <- as_model(stats::model.matrix(terms, frame))
   weights <- stats::model.weights(frame)
@@ -139,7 +160,8 @@ rls.formula <- function(formula, data, weights, subset, na.action, ...) {
   fit$xlevels <- stats::.getXlevels(terms, frame)
   fit$contrasts <- attr(x, "contrasts")
   fit$weights_call <- call$weights
-  fit$na.action <- if (missing(na.action)) na_action(getOption("na.action", "na.omit")) else na_action(na.action)
+  fit$variables <- empty_variables(terms, if (missing(data)) environment(terms) else data)
+  fit$na.action <- action
   fit$call <- call
   fit
 }

@@ -4,8 +4,8 @@ require_window <- function(window) {
   if (!is_window(window)) stop_bad_argument("window", window, "must be a whole number of observations, or Inf")
   as.double(window)
 }
-require_forget <- function(forget) {
-  if (!is_forget(forget)) stop_bad_argument("forget", forget, "must be a number above 0, up to 1")
+require_forget <- function(forget, argument = "forget") {
+  if (!is_forget(forget)) stop_bad_argument(argument, forget, "must be a number above 0, up to 1")
   as.double(forget)
 }
 require_tolerance <- function(tol) {

@@ -1,7 +1,9 @@
 #' The methods of lm() for a recursive regression
 #'
-#' These are the methods of [lm()] for a fit of [rls()]. They take \eqn{O(p^2)} to \eqn{O(p^3)} operations, however many
-#' observations there were.
+#' These are the methods of [lm()] for a fit of [rls()], beside [predict()][predict.rls], [update()][update.rls],
+#' [AIC()], [BIC()] and [terms()]. They take \eqn{O(p^2)} to \eqn{O(p^3)} operations, however many observations there
+#' were, but for those that return something for each observation. [anova()], [drop1()], [step()], [hatvalues()],
+#' [rstandard()], [simulate()] and `plot()` do not work: compare models by their AIC.
 #'
 #' `deviance()` is the minimum that was found: the weighted sum of squares of the residuals, plus the ridge penalty. If
 #' a window has lost digits of this sum, because it is small beside what has left the window, the residuals of the rows
@@ -12,20 +14,29 @@
 #' `NA`, or, with a ridge penalty, `nobs()`. If no degree of freedom is left, `sigma()`, `vcov()` and what is computed
 #' from them are `NA`, with a warning of class `gpucholmod_no_variance`.
 #'
+#' `residuals()`, `fitted()`, `weights()` and `model.matrix()` are for the observations that are kept, oldest first,
+#' and have no names of observations. If none are kept, they stop with an error of class `gpucholmod_rows_not_kept`.
+#' `model.frame()` always stops so, as no fit keeps the variables of its formula.
+#'
+#' The R-squared is that of a model with an intercept if the first column is 1 in all observations, whether the formula
+#' has an intercept or not.
+#'
 #' With several responses, `coef()`, `residuals()` and `predict()` return a matrix, and `deviance()` and `sigma()` a
 #' vector. The other methods are for one response.
 #'
 #' @param object A fit of [rls()].
 #' @param parm Coefficients, by number or name; by default all of them.
 #' @param level The confidence level.
-#' @param ... Must be empty.
+#' @param formula A fit.
+#' @param ... Must be empty; `nobs()` and `formula()` do not look at it.
 #' @return `coef()`: the coefficients. `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, where \eqn{X'WX} includes the ridge
 #'   penalty. `confint()`: confidence intervals by Student's t. `sigma()`: \eqn{\hat\sigma}, the square root of the
 #'   deviance divided by the degrees of freedom. `logLik()`: the log likelihood, for [AIC()] and [BIC()]; with a penalty
-#'   or with forgetting there is none, which is an error of class `gpucholmod_no_likelihood`. `residuals()`, `fitted()`:
-#'   those of the observations that are kept, the oldest first. `summary()`: a list of class `summary.rls` with the
-#'   table `coefficients`, `sigma`, `df`, `r.squared`, `adj.r.squared` and `fstatistic`; the last three are not there
-#'   with a ridge penalty.
+#'   or with forgetting there is none, which is an error of class `gpucholmod_no_likelihood`. `weights()`: the
+#'   weights of the observations, as far as forgetting has left them; numbers too if none were given, where [lm()] has
+#'   `NULL`. `model.matrix()`: the regressors, without the attributes that [lm()] has. `summary()`: a list of class
+#'   `summary.rls` with the table `coefficients`, `sigma`, `df`, `r.squared`, `adj.r.squared` and `fstatistic`; the last
+#'   three are not there with a ridge penalty.
 #' @seealso [rls()], [predict()][predict.rls]
 #' @examples
 #' fit <- rls(mpg ~ wt + hp, mtcars[1:20, ])
@@ -114,8 +125,7 @@ df.residual.rls <- function(object, ...) {
 #' @rdname summary.rls
 #' @importFrom stats nobs
 #' @export
-nobs.rls <- function(object, ...) {
-  if (...length()) require_no_more(...)
+nobs.rls <- function(object, ...) {  # some of R's functions give `use.fallback`
   require_fit(object)
   object$count
 }
@@ -218,6 +228,16 @@ fitted.rls <- function(object, ...) {
   require_fit(object)
   require_rows(object, "fitted()")
   drop_one(crossprod(kept_rows(object)$x, known_coefficients(object)), object)
+}
+
+#' @rdname summary.rls
+#' @importFrom stats weights
+#' @export
+weights.rls <- function(object, ...) {
+  if (...length()) require_no_more(...)
+  require_fit(object)
+  require_rows(object, "weights()")
+  kept_rows(object)$w
 }
 
 # Returns the coefficients, p x m, with 0 for those that are NA: their columns add nothing to others.

@@ -1,9 +1,10 @@
 #' Predictions of a recursive regression
 #'
 #' @param object A fit of [rls()].
-#' @param newdata Where to predict. For a fit of a formula: a data frame. For a fit of a matrix: a matrix with a row for
-#'   each prediction, or a vector, which is one row, or, if the fit has one regressor, its values in several rows. If
-#'   `newdata` is missing, the fitted values of the observations that are kept.
+#' @param newdata Where to predict. For a fit of a formula: a data frame or a list, whose variables must be of the
+#'   classes that they had in the fit; where one is missing, so is the prediction. For a fit of a matrix: a
+#'   matrix with a row for each prediction, or a vector, which is one row, or, if the fit has one regressor, its values
+#'   in several rows. If `newdata` is missing, the fitted values of the observations that are kept.
 #' @param se.fit Whether to return standard errors.
 #' @param interval,level Intervals for the means (`"confidence"`) or for further observations of weight 1
 #'   (`"prediction"`), and their level.
@@ -51,7 +52,12 @@ predictors <- function(fit, newdata) {
     return(t(kept_rows(fit)$x))
   }
   if (is_modelled(fit, newdata)) {
-    return(frame_of(fit, newdata, stats::delete.response(fit$terms))$x)
+    frame <- frame_of(fit, newdata, stats::delete.response(fit$terms))
+    x <- matrix_of(fit, frame)
+    known <- x
+    if (anyNA(x)) known[!stats::complete.cases(frame), ] <- 0
+    require_finite(known, "x")
+    return(x)
   }
   x <- regressors(newdata, fit)
   require_finite(x, "x")

@@ -57,37 +57,45 @@ regressors <- function(x, fit) {
                                                   else ask_for_t("x", nrow(x) == p)),
                     list(expected = p, actual = ncol(x)))
   }
-  if (!is.null(fit)) in_order(x, fit$names[[1L]]) else x
+  if (!is.null(fit)) in_order(x, fit$names[[1L]], "x") else x
 }
 
-# Returns the columns of a matrix in the order of the names that a fit has; as they are where either has no names that
-# tell columns apart.
-in_order <- function(x, names) {
-  own <- colnames(x)
-  if (is.null(own) || is.null(names) || identical(own, names)) return(x)
-  if (anyDuplicated(names) || !all(nzchar(names)) || anyDuplicated(own) || !all(nzchar(own))) return(x)
-  require_known(own, names)
-  x[, names, drop = FALSE]
+# Returns the columns of a matrix in the order of the names that a fit has.
+in_order <- function(x, names, argument) {
+  places <- order_of_names(colnames(x), names, argument)
+  if (is.null(places)) x else x[, places, drop = FALSE]
+}
+
+# Returns the places at which the `own` names of an argument have those of the fit, as many; NULL if it is to be taken
+# as it is: where either has no names; and where not all names tell columns apart, as those of cbind(1, x), and none
+# stands at another place than in the fit. Stops where the names are others. Only 'x' may lack names that the fit has.
+order_of_names <- function(own, names, argument) {
+  if (is.null(own) || is.null(names) || identical(own, names)) return(NULL)
+  if (setequal(own, names) && !anyDuplicated(own) && !anyDuplicated(names)) return(match(names, own))
+  differ <- function(names) all(nzchar(names)) && !anyDuplicated(names)
+  partly <- !differ(names) || (!differ(own) && argument == "x")
+  if (partly && !any(nzchar(own) & own %in% names & own != names)) return(NULL)
+  stop_unknown_columns(own[nzchar(own)], names, argument)
 }
 
 # Returns the columns of a data frame that a fit of a matrix has.
 columns_of <- function(data, names) {
   if (is.null(names)) stop_bad_argument("newdata", NULL, "is a data frame, but the columns of the fit have no names")
-  require_known(intersect(names(data), names), names)
+  if (!all(names %in% names(data))) stop_unknown_columns(intersect(names(data), names), names, "newdata")
   x <- as.matrix(data[names])
   rownames(x) <- NULL
   x
 }
 
-# Stops unless the names are those of the fit, in any order.
-require_known <- function(own, names) {
+# Stops because the names of an argument are not those of the fit.
+stop_unknown_columns <- function(own, names, argument) {
   unknown <- setdiff(own, names)
   absent <- setdiff(names, own)
-  if (!length(unknown) && !length(absent)) return(invisible())
   why <- c(if (length(unknown)) paste("the fit has no column", paste(unknown, collapse = ", ")),
-           if (length(absent)) paste("missing from the new observations:", paste(absent, collapse = ", ")))
+           if (length(absent)) sprintf("missing from '%s': %s", argument, paste(absent, collapse = ", ")))
+  if (is.null(why)) why <- sprintf("the names of '%s' do not tell which column of the fit is meant", argument)
   stop_gpucholmod("unknown_columns", paste(why, collapse = "; "),
-                  list(unknown = unknown, missing = absent, expected = names))
+                  list(argument = argument, unknown = unknown, missing = absent, expected = names))
 }
 
 # Returns a matrix with a row for each of `count` observations.
@@ -103,7 +111,7 @@ responses <- function(y, count, fit) {
     stop_gpucholmod("dimension_mismatch", sprintf("'y' has %d columns, the fit %d responses", ncol(y), m),
                     list(expected = m, actual = ncol(y)))
   }
-  y
+  if (!is.null(fit)) in_order(y, fit$names[[2L]], "y") else y
 }
 
 # Stops where a matrix has a value that is not finite.
@@ -114,7 +122,8 @@ require_finite <- function(x, argument) {
   col <- (at - 1L) %/% nrow(x) + 1L
   stop_gpucholmod("not_finite",
                   sprintf("'%s' has a value that is not finite at [%d, %d]%s", argument, row, col,
-                          if (is.na(x[[at]])) "; na.action = na.omit leaves such observations out" else ""),
+                          if (is.na(x[[at]]) && !is.nan(x[[at]])) "; na.action = na.omit leaves such observations out"
+                          else ""),
                   list(argument = argument, row = row, col = col, value = x[[at]]))
 }
 
@@ -126,8 +135,8 @@ missing_numbers <- function(x) {
 
 # Returns a weight for each of so many observations, which may be missing.
 weights_of <- function(weights, count) {
-  weights <- missing_numbers(weights)
-  if (!is.numeric(weights) || is.object(weights)) stop_not_numeric(weights, "weights")
+  weights <- without_class(missing_numbers(weights))
+  if (!is.numeric(weights) || is.object(weights)) finite_numbers(weights, "weights")  # says what they are
   if (!length(weights) %in% c(1L, count)) {
     stop_bad_argument("weights", weights,
                       sprintf("must be one number that is not negative, or one for each of %d observations", count))
@@ -138,12 +147,23 @@ weights_of <- function(weights, count) {
 # Checks the weights of observations or the penalties of regressors, and returns `count` of them. This is not
 # check_weights(): a weighted sum of squares has no negative weights, so update() alone makes them, to remove rows.
 check_not_negative <- function(x, argument, count, of) {
-  x <- finite_numbers(x, argument)
+  x <- finite_numbers(without_class(x), argument)
   if (any(x < 0) || !length(x) %in% c(1L, count)) {
     why <- sprintf("must be one number that is not negative, or one for each of %d %s", count, of)
     stop_bad_argument(argument, x, why)
   }
   rep_len(x, count)
+}
+
+# Returns penalties, which may have the names of regressors, in the order of these. One number is for all of them.
+penalties_in_order <- function(ridge, names) {
+  own <- names(ridge)
+  if (is.null(own) || is.null(names)) return(ridge)
+  if (length(ridge) == 1L && !own %in% names) return(unname(ridge))
+  if (length(ridge) == 1L && length(names) > 1L) stop_unknown_columns(own, names, "ridge")
+  if (length(ridge) != length(names)) return(ridge)
+  places <- order_of_names(own, names, "ridge")
+  if (is.null(places)) ridge else ridge[places]
 }
 
 # Returns the last rows of observations, at most `window`.
@@ -210,21 +230,19 @@ new_observations <- function(fit, newdata, y, weights) {
     return(list(x = matrix(newdata), y = matrix(y), w = as.double(weights)))
   }
   if (!is_modelled(fit, newdata)) {
-    if (is.null(y)) stop_bad_argument("y", NULL, "is missing: the responses of the new observations")
+    if (is.null(y)) stop_no_responses(fit, newdata)
     return(observations(newdata, y, weights, fit))
   }
   if (!is.null(y)) stop_bad_argument("y", NULL, "is not needed: the formula tells the response in 'newdata'")
-  frame <- frame_of(fit, newdata, fit$terms)
-  observations(frame$x, response_of(frame$frame), weights, fit)
+  modelled_observations(fit, newdata, weights)
 }
 
-# Is true where the formula of the fit finds its variables in the new data.
-is_modelled <- function(fit, newdata) !is.null(fit$terms) && is.data.frame(newdata)
-
-# Returns the weights that the call of a fit of a formula names, in the new data; 1 if it names none.
-own_weights <- function(fit, newdata) {
-  if (is.null(fit$weights_call)) return(1)
-  as_model(eval(fit$weights_call, newdata, environment(fit$terms)))
+# Stops because new observations have no responses.
+stop_no_responses <- function(fit, newdata) {
+  if (is.null(fit$terms)) stop_bad_argument("y", NULL, "is missing: the responses of the new observations")
+  stop_bad_argument("newdata", newdata,
+                    paste("must be a data frame with the variables of the formula, or, if 'y' gives the responses,",
+                          "a matrix of the regressors"))
 }
 
 # Is true for one observation without names, which need not be looked at any further. d: the numbers of coefficients and
@@ -233,14 +251,6 @@ is_one_observation <- function(x, y, w, d) {
   is.double(x) && is.null(attributes(x)) && length(x) == d[[1L]] && is.double(y) && is.null(attributes(y)) &&
     length(y) == d[[2L]] && is.double(w) && length(w) == 1L && is.null(attributes(w)) &&
     all(is.finite(c(x, y, w))) && w >= 0
-}
-
-# Returns list(frame, x): the model frame of new data, with missing values, and the matrix of regressors.
-frame_of <- function(fit, newdata, terms) {
-  frame <- as_model(stats::model.frame(terms, newdata, na.action = stats::na.pass, xlev = fit$xlevels))
-  x <- as_model(stats::model.matrix(terms, frame, contrasts.arg = fit$contrasts))
-  attr(x, "assign") <- attr(x, "contrasts") <- NULL
-  list(frame = frame, x = x)
 }
 
 # Returns what is done with missing values: "omit" or "fail".

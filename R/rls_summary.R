@@ -17,7 +17,7 @@ summary.rls <- function(object, ...) {
     names <- coef_names(object)
     names <- if (is.null(names)) paste0("x", seq_len(nrow(object$z))) else names
     table <- cbind(Estimate = beta, `Std. Error` = error, `t value` = t,
-                   `Pr(>|t|)` = if (df > 0) 2 * stats::pt(-abs(t), df) else NA_real_)
+                   `Pr(>|t|)` = if (df > 0) 2 * stats::pt(-abs(t), df) else rep(NA_real_, rank))
     rownames(table) <- names[known$columns]
     fitted <- if (object$penalised) list() else goodness(object, known, df, variance)
     structure(c(list(call = object$call, coefficients = table,
@@ -34,9 +34,9 @@ goodness <- function(fit, known, df, variance) {
   intercept <- ones && 1L %in% known$columns
   mss <- sum(known$effects[if (intercept) -1L else seq_len(rank), 1L]^2)
   rss <- known$deviance
-  r2 <- mss / (mss + rss)
   fitted <- rank - intercept
-  list(r.squared = r2, adj.r.squared = 1 - (1 - r2) * ((fit$count - intercept) / df),
+  r2 <- if (fitted > 0) mss / (mss + rss) else 0
+  list(r.squared = r2, adj.r.squared = if (fitted > 0) 1 - (1 - r2) * ((fit$count - intercept) / df) else 0,
        fstatistic = if (fitted > 0) c(value = mss / fitted / variance, numdf = fitted, dendf = df))
 }
 
@@ -56,10 +56,10 @@ print.summary.rls <- function(x, digits = max(3L, getOption("digits") - 3L), ...
   cat(x$what, "\n\n", sep = "")
   if (any(x$aliased)) cat(sprintf("Not determined, as they depend on others: %s\n",
                                   paste(names(x$aliased)[x$aliased], collapse = ", ")))
-  stats::printCoefmat(x$coefficients, digits = digits, ...)
+  if (nrow(x$coefficients)) stats::printCoefmat(x$coefficients, digits = digits, ...) else cat("No coefficients\n")
   cat(sprintf("\nResidual standard error: %s on %s degrees of freedom\n", format(signif(x$sigma, digits)),
               format(x$df[[2L]], digits = digits)))
-  if (!is.null(x$r.squared)) {
+  if (!is.null(x$r.squared) && nrow(x$coefficients)) {
     cat(sprintf("R-squared: %s, adjusted: %s\n", format(x$r.squared, digits = digits),
                 format(x$adj.r.squared, digits = digits)))
   }

@@ -5,33 +5,45 @@
 #'
 #' If there are more new observations than the window has, only the last of them count. If the fit is that of a formula,
 #' the variables are found in the data frame by their names. If the fit is that of a matrix, and its columns and those
-#' of the new matrix, or the elements of a vector, have names, they are matched by name.
+#' of the new matrix, or the elements of a vector, have names, they are matched by name; so are several responses. If
+#' only some columns of `newdata` have names, as those of `cbind(1, x)`, their order must be that of the fit.
 #'
 #' @param object A fit of [rls()].
-#' @param newdata The observations. For a fit of a formula: a data frame. For a fit of a matrix: a matrix with a row for
+#' @param newdata The observations. For a fit of a formula: a data frame or a list of the variables, or, if `y` is
+#'   given, a matrix of the regressors, as [model.matrix()] makes it. For a fit of a matrix: a matrix with a row for
 #'   each observation; a vector, which is one observation, or, if the fit has one regressor, its values in several
 #'   observations; or a data frame with the columns of the matrix.
-#' @param y The responses of the observations, unless the formula of the fit has them.
+#' @param y The responses of the observations, unless `newdata` has the variables of a formula. Of one observation of
+#'   several responses, a vector.
 #' @param weights The weights of the observations: one number, or one for each, none negative. If `newdata` is a data
 #'   frame, `weights` is evaluated in it first, as by [lm()]; the default is the weights of the formula, if it has any.
 #' @param forget The forgetting factor of this update: the weights of all earlier observations are multiplied by it
-#'   first. The default is that of the fit.
+#'   first. The default is that of the fit. It is one multiplication for each call, however many observations come, and
+#'   also if none comes, or none that has weight and no missing values.
 #' @param rows For `drop_rows()` of a fit that keeps its observations: the numbers of those to remove, among the
 #'   observations that are kept, of which the oldest is number 1. If the fit keeps none, give the observations to remove
 #'   as `newdata`.
+#' @param left For `drop_rows()` of observations in `newdata`: what forgetting has left of them, one number, the product
+#'   of the forgetting factors of all updates after that in which they came. `weights` are the weights that they had
+#'   then. Observations that came in different updates are to be removed by different calls.
 #' @param ... Must be empty.
 #' @return A fit.
 #' @section Errors:
-#' `gpucholmod_unknown_columns`: the names of the columns are not those of the fit; fields `unknown`, `missing` and
-#' `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps no observations. `gpucholmod_lost_digits`:
-#' without the observations, `drop_rows()` would leave coefficients with an error above 1e-10, or a deviance with an
-#' error above 1e-8.
+#' `gpucholmod_unknown_columns`: the names of the columns are not those of the fit; fields `argument`, `unknown`,
+#' `missing` and `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps no observations.
+#' `gpucholmod_lost_digits`: without the observations, `drop_rows()` would leave coefficients with an error above 1e-10,
+#' or a deviance with an error above 1e-8.
 #' @seealso [rls()]
 #' @examples
 #' fit <- rls(dist ~ speed, cars[1:20, ], keep_rows = TRUE)
 #' fit <- update(fit, cars[21:50, ])
 #' fit <- drop_rows(fit, 49)
 #' all.equal(coef(fit), coef(lm(dist ~ speed, cars[-49, ])))
+#'
+#' # a fit that forgets, and keeps no observations: the first has 0.9^2 of its weight when it is removed
+#' fading <- rls(dist ~ speed, cars[1:20, ], forget = 0.9)
+#' fading <- update(update(fading, cars[21:30, ]), cars[31:50, ])
+#' nobs(drop_rows(fading, newdata = cars[1, ], left = 0.9^2))
 #' @importFrom stats update
 #' @export
 update.rls <- function(object, newdata, y = NULL, weights = NULL, forget = object$forget, ...) {
@@ -126,14 +138,20 @@ drop_rows <- function(object, ...) {
 
 #' @rdname update.rls
 #' @export
-drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights = NULL, ...) {
+drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights = NULL, left = 1, ...) {
   if (...length()) require_no_more(...)
   require_fit(object)
-  if (!missing(weights) && is_modelled(object, newdata)) {
-    weights <- as_model(eval(substitute(weights), newdata, parent.frame()))
+  if (is.list(rows) || length(dim(rows)) > 1L) {
+    stop_bad_argument("rows", rows, "must be numbers of observations: give observations by name, as 'newdata' and 'y'")
   }
   if (is.null(rows) == is.null(newdata)) {
-    stop_bad_argument("rows", rows, "or 'newdata' must say which observations are to go, and not both")
+    stop_bad_argument("rows", rows, paste("must give numbers of the observations that are to go, or 'newdata' and 'y',",
+                                          "by name, the observations"))
+  }
+  left <- require_forget(left, "left")
+  if (left != 1 && is.null(newdata)) stop_bad_argument("left", left, "is for 'newdata': a fit knows it for its 'rows'")
+  if (!missing(weights) && is_modelled(object, newdata)) {
+    weights <- as_model(eval(substitute(weights), newdata, parent.frame()))
   }
   with_memory({
     after <- object
@@ -141,7 +159,8 @@ drop_rows.rls <- function(object, rows = NULL, newdata = NULL, y = NULL, weights
       if (!is.null(object$history)) stop_bad_argument("newdata", NULL, "is for fits that keep no rows: give 'rows'")
       gone <- new_observations(object, newdata, y, weights)[c("x", "y", "w")]
       after$sum_log_weights <- object$sum_log_weights - sum(log(gone$w[gone$w != 0]))
-      leaving <- sum(gone$w != 0)
+      leaving <- left * sum(gone$w != 0)
+      gone$w <- gone$w * left
     } else {
       require_rows(object, "drop_rows() by numbers")
       rows <- row_numbers(rows, object$kept)

@@ -17,8 +17,8 @@
 #'   into another.
 #' @param partial Whether windows that are not complete, at the beginning of each group, are fitted too.
 #' @param tol The tolerance for columns that depend on others; their coefficients are `NA`, as in [rls()].
-#' @param na.action What to do about observations that have missing values. The default is an error; [na.omit()] leaves
-#'   them out before windows are counted.
+#' @param na.action What to do about observations that have missing values. The default is an error, but for a formula
+#'   that of [lm()]; [na.omit()] leaves them out before windows are counted.
 #' @param formula,data,subset As for [lm()]; `weights`, `times` and `groups` may be variables of `data`.
 #' @param ... For the method for formulas: `by`, `partial` and `tol`. Otherwise it must be empty.
 #' @return A list of class `rolling`, whose items have a row or an element for each window: `end`, the number of its
@@ -84,11 +84,15 @@ rolling.formula <- function(formula, data, window, weights, times, groups, subse
     stop_bad_argument("data", data, "must be a data frame")
   }
   frame <- match.call(expand.dots = FALSE)
+  require_known_names(frame$..., c("by", "partial", "tol"))
   frame <- frame[c(1L, match(c("formula", "data", "subset", "weights", "na.action", "times", "groups"),
                              names(frame), 0L))]
   frame$drop.unused.levels <- TRUE
   frame[[1L]] <- quote(stats::model.frame)
+  fails <- is_na_fail(if (missing(na.action)) getOption("na.action") else na.action)
+  if (fails) frame$na.action <- quote(stats::na.pass)
   frame <- as_model(eval(frame, parent.frame()))
+  if (fails) require_complete(frame)
   weights <- stats::model.weights(frame)
   x <- as_model(stats::model.matrix(attr(frame, "terms"), frame))
   rolling.default(x, response_of(frame), window, weights = if (is.null(weights)) 1 else weights,

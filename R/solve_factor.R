@@ -22,6 +22,7 @@
 #' all.equal(solve_factor(t(R), 1:50, uplo = "lower"), solve(A, 1:50))
 #' @export
 solve_factor <- function(f, b, ...) {
+  if (missing(f)) require_given("f")
   UseMethod("solve_factor")
 }
 

@@ -122,6 +122,7 @@
 solve_modified <- function(R, V, b = NULL, downdate = FALSE, ..., weights = NULL, scale = 1,
                            what = c("solution", "logdet", "quadratic"), uplo = c("upper", "lower"),
                            check = TRUE, control = cholupdate_control()) {
+  if (missing(R) || missing(V)) require_given("R", "V")
   if (inherits(R, "process_factor")) {
     given <- setdiff(names(as.list(match.call(expand.dots = FALSE))[-1L]), c("R", "V", "b", "..."))
     here <- environment()
@@ -186,7 +187,7 @@ results_of <- function(done, d, names, vector, check) {
   c(if (!is.null(done$solution)) list(solution = shaped(done$solution, d, names, vector)),
     if (!is.null(done$logdet)) list(logdet = stats::setNames(done$logdet, names[[3L]])),
     if (!is.null(done$quadratic)) list(quadratic = shaped(done$quadratic, d[-1L], names[-1L], vector)),
-    if (!check) list(pivot = done$pivot))
+    if (!check) list(pivot = stats::setNames(done$pivot, names[[3L]])))
 }
 
 # Opens a factor: list(held, n, single, on_gpu, names). `held` is a handle, or an environment with the upper `matrix` of
@@ -232,6 +233,7 @@ open_listed_columns <- function(V, n) {
 
 # Returns an array of three dimensions with n rows as doubles.
 open_array <- function(x, n, argument) {
+  x <- ordinary_numbers(x)
   if (!is.numeric(x) || is.object(x)) stop_not_numeric(x, argument)
   if (dim(x)[[1L]] != n) {
     stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d rows, the factor is %d x %d", argument, dim(x)[[1L]], n,

@@ -7,7 +7,7 @@ solve_modified_of_batch <- function(R, V, b = NULL, downdate = FALSE, weights = 
   if (!is.null(uplo)) match_choice(uplo, R$uplo, "uplo")
   request <- batch_request(downdate, check, FALSE, FALSE, if (is.na(R$device)) 1L else 2L, control)
   f <- R$count
-  names <- Find(function(x) length(x) == f, list(R$dimnames[[3L]], names_of_members(V), names_of_members(b)))
+  names <- members_named(R, V, b)
   require_same_places(names, V = V, b = b, weights = weights, scale = scale)
   columns <- columns_for_members(V, R)
   weights <- weights_for_members(weights, downdate, columns)

@@ -119,7 +119,7 @@ fuzz_junk <- function(gpu) {
     at <- whole(1L, calls[[i]]$needs)
     spoiled <- paste(names(args)[[at]], "left out")
     args <- args[-at]
-    allowed <- c(allowed, fuzz_base_error)
+    allowed <- "bad_argument"
   } else if (kind %in% c("unknown", "by place")) {
     spoiled <- if (kind == "unknown") "nonsense" else "one too many"
     args <- c(args, if (kind == "unknown") list(nonsense = 1) else list(extra = 1))

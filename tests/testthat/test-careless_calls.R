@@ -45,6 +45,26 @@ test_that("uplo is taken as base R and Matrix abbreviate it", {
   }
 })
 
+at_each_home("logical values of V, X and right-hand sides are the numbers 0 and 1", {
+  yes <- c(TRUE, FALSE, TRUE, TRUE, FALSE, FALSE, TRUE, TRUE)
+  for (f in list(R, keep(R))) {
+    both <- cbind(yes, !yes)
+    expect_identical(as.matrix(cholupdate_gpu(f, yes)), as.matrix(cholupdate_gpu(f, yes + 0)))
+    expect_identical(as.matrix(cholupdate_gpu(f, both, weights = c(1, -0.01))),
+                     as.matrix(cholupdate_gpu(f, both + 0, weights = c(1, -0.01))))
+    expect_equal(cholupdate_gpu(f, yes, z = yes, y = TRUE)$z, cholupdate_gpu(f, yes + 0, z = yes + 0, y = 1)$z)
+    expect_identical(as.matrix(cholinsert_gpu(f, rep(c(FALSE, TRUE), c(8, 1)))),
+                     as.matrix(cholinsert_gpu(f, rep(0:1, c(8, 1)))))
+    expect_identical(solve_factor(f, yes), solve_factor(f, yes + 0))
+    expect_identical(solve_modified(f, list(yes), yes), solve_modified(f, list(yes + 0), yes + 0))
+    refused(cholupdate_gpu(f, rep(NA, 8)), "not_finite", "", argument = "V")
+  }
+  f <- keep_batch(array(R, c(8, 8, 2)))
+  expect_identical(as.array(cholupdate_batch(f, yes)), as.array(cholupdate_batch(f, yes + 0)))
+  expect_identical(cholupdate_batch(list(R), list(yes)), cholupdate_batch(list(R), list(yes + 0)))
+  expect_identical(solve(f, yes), solve(f, yes + 0))
+})
+
 test_that("a list of factors makes the batch that an array of them makes", {
   listed <- chol_batch(list(R, R), "cpu")
   expect_identical(as.array(listed), as.array(chol_batch(simplify2array(list(R, R)), "cpu")))

@@ -144,6 +144,9 @@ test_that("several devices are ids, each once, or all", {
     expect_identical(expect_error(gpu_chol(R, devices = devices), class = "gpucholmod_bad_argument")$argument,
                      "devices")
   }
+  for (call in expression(chol_factor(R, "cpu", device = 0), chol_factor(A = R, backend = "cpu", device = 0))) {
+    expect_identical(expect_error(eval(call), class = "gpucholmod_bad_argument")$argument, "device")
+  }
   for (call in expression(chol_factor(R, "cpu", devices = 0), gpu_factor(R, device = 0, devices = 0:1),
                           gpu_chol(R, device = 0, devices = "all"))) {
     expect_identical(expect_error(eval(call), class = "gpucholmod_bad_argument")$argument, "devices")

@@ -1,9 +1,10 @@
 # Holds the comments of declarations in the C++ core to the rule that a comment begins with a verb, or with an article
 # and the noun that it describes. R CMD check runs tests without the sources, and skips this test.
 begins_without_noun <- c(
-  "What", "Whether", "Of", "Where", "Those", "That", "Which", "Who", "How", "When", "Until", "And", "Not", "Behind", "By",
-  "As", "To", "With", "Without", "For", "From", "In", "On", "At", "After", "Before", "If", "It", "They", "Likewise",
-  "Also", "Nothing", "Everything", "Why", "There", "Or", "But", "Then", "So", "Here", "Between", "Within", "Only")
+  "What", "Whether", "Of", "Where", "Those", "That", "Which", "Who", "How", "When", "Until", "And", "Not", "Behind",
+  "By", "As", "To", "With", "Without", "For", "From", "In", "On", "At", "After", "Before", "If", "It", "They",
+  "Likewise", "Also", "Nothing", "Everything", "Why", "There", "Or", "But", "Then", "So", "Here", "Between", "Within",
+  "Only")
 
 test_that("no comment of a declaration begins with a word that names nothing", {
   root <- test_path("../..")

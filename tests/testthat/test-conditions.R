@@ -67,6 +67,36 @@ test_that("arguments that cannot be used are named", {
                           argument = "method", value = "blocked")
 })
 
+test_that("arguments that are missing are named, of every function and kind of factor", {
+  alone <- c("cholupdate_gpu", "cholupdate_batch", "cholinsert_gpu", "choldelete_gpu", "cholshift_gpu",
+             "cholpermute_gpu", "cholupdate_overwrite", "cholupdate_plan", "solve_modified", "solve_forward",
+             "solve_back", "logdet", "draw", "solve_factor", "copy_factor", "free", "drift", "orders", "factor_file",
+             "write_factor", "chol_factor", "gpu_factor", "gpu_chol", "chol_batch")
+  for (name in alone) {
+    fun <- getExportedValue("gpucholmod", name)
+    error <- expect_condition_fields(fun(), "bad_argument", argument = names(formals(fun))[[1L]])
+    expect_identical(as.character(error$call[[1L]]), "fun")
+  }
+  second <- c(cholupdate_gpu = "V", cholupdate_batch = "V", cholinsert_gpu = "X", choldelete_gpu = "index",
+              cholshift_gpu = "from", cholpermute_gpu = "order", solve_modified = "V", solve_forward = "b",
+              solve_back = "b", cholupdate_plan = "k", write_factor = "path")
+  for (f in list(R, chol_factor(R, "cpu"), chol_batch(array(R, c(3, 3, 1)), "cpu"))) {
+    for (name in names(second)) {
+      fun <- getExportedValue("gpucholmod", name)
+      expect_condition_fields(fun(f), "bad_argument", argument = second[[name]])
+      passing_on <- function(f, x) fun(f, x)
+      expect_condition_fields(passing_on(f), "bad_argument", argument = second[[name]])
+    }
+    expect_condition_fields(cholshift_gpu(f, 1), "bad_argument", argument = "to")
+    expect_condition_fields(cholshift_gpu(f, to = 1), "bad_argument", argument = "from")
+  }
+  S <- R + 0
+  expect_condition_fields(cholupdate_overwrite(S), "bad_argument", argument = "V")
+  expect_condition_fields(all.equal(chol_factor(R, "cpu")), "bad_argument", argument = "current")
+  by_default <- function(R, V = 1:3) cholupdate_gpu(R, V)
+  expect_identical(by_default(R), cholupdate_gpu(R, 1:3))
+})
+
 test_that("tunables that cannot be used are named", {
   expect_condition_fields(cholupdate_control(blocks_per_kernel = 0), "bad_argument", argument = "blocks_per_kernel")
   expect_condition_fields(cholupdate_control(panel_rows = 1.5), "bad_argument", argument = "panel_rows", value = 1.5)

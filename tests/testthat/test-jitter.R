@@ -23,6 +23,13 @@ test_that("steps grow from a few units of rounding of the diagonal, and end with
   expect_equal(steps(1e-5, 1, "single"), c(8 * 2^-23, 80 * 2^-23, 1e-5))
 })
 
+test_that("a jitter for a factor that is given is refused", {
+  for (code in expression(chol_factor(diag(3), "cpu", jitter = 1), chol_factor(diag(3), "cpu", jitter = -1))) {
+    expect_identical(expect_error(eval(code), class = "gpucholmod_bad_argument")$argument, "jitter")
+  }
+  expect_identical(as.matrix(chol_factor(diag(3), "cpu", jitter = 0)), diag(3))
+})
+
 test_that("chol_factor(A = ) factorises, adds what is needed, and says so", {
   A <- structure(crossprod(well_conditioned(9)), dimnames = rep(list(letters[1:9]), 2L))
   f <- expect_silent(chol_factor(A = A, backend = "cpu", jitter = 1))
