@@ -117,7 +117,10 @@
 #' the result below the smallest normal number (2.2e-308, or 1.2e-38 if the factor is stored in single precision) is an
 #' error of class `gpucholmod_bad_diagonal` with the fields `index` and `value`: such numbers have lost digits, and have
 #' no inverse. A `scale` below 1 that is applied again and again leads to this error, in a direction to which nothing is
-#' added: 0.9 after 13,400 calls. [gpucholmod-package] lists the other classes. `R` and `V` are unchanged in every case.
+#' added: 0.9 after 13,400 calls. While a factor with zeros on its diagonal is modified, very small numbers stand in for
+#' the zeros; so an update of such a factor by numbers below 1e-260 (in single precision 1e-19), or with a `scale` below
+#' 1e-80, may be the same error. Columns of `V` are divided by \eqn{\sqrt{scale}}{sqrt(scale)}, and must not become too
+#' large by that. [gpucholmod-package] lists the other classes. `R` and `V` are unchanged in every case.
 #'
 #' @section Progress and interruption:
 #' In an interactive session in which package \pkg{cli} is installed, a call that takes longer than two seconds shows a
