@@ -1,41 +1,43 @@
 #' Many small factors with memory of their own
 #'
-#' `chol_batch()` keeps many Cholesky factors in ordinary memory or on a GPU, in the layout in which they are modified
-#' most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request. [cholinsert_gpu()],
-#' [choldelete_gpu()], [cholshift_gpu()] and [cholpermute_gpu()] insert, delete and move rows and columns of all of
-#' them.
+#' `chol_batch()` keeps many Cholesky factors, the members of the batch, in ordinary memory or on a GPU, in the layout
+#' in which they are modified most quickly. [cholupdate_batch()] modifies all of them in one call, in place on request.
+#' [cholinsert_gpu()], [choldelete_gpu()], [cholshift_gpu()] and [cholpermute_gpu()] insert, delete and move rows and
+#' columns of all of them.
 #'
 #' @param R The factors: an \eqn{n \times n \times b}{n x n x b} array, or a list of matrices, whose orders may differ
 #'   (see [orders()]). Members of a list may also be of the other classes that [cholupdate_gpu()] accepts, such as
-#'   `Cholesky` and `dtrMatrix`. The other triangles are not used.
-#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors. `as.array()` and `f[[i]]` return
-#'   them in this form. Objects of package \pkg{Matrix} say it themselves. If `uplo` is missing, a list in which all
-#'   members are such lower ones makes a lower batch; any other list makes an upper one.
+#'   `Cholesky` and `dtrMatrix`. The other triangle of each factor is not used.
+#' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for lower triangular factors. `as.array()` and `f[[i]]` return the
+#'   factors in this form. Objects of package \pkg{Matrix} carry this information themselves. If `uplo` is missing, a
+#'   list makes a lower batch if all its members are lower triangular objects of package \pkg{Matrix}; any other list
+#'   makes an upper batch.
 #' @param precision The precision in which the factors are stored and modified, `"double"` or `"single"`.
-#' @param backend Where to keep the factors: `"cpu"` or `"auto"` in ordinary memory, `"cuda"` on a GPU. For factors on a
-#'   GPU, a modification sends only \eqn{V}.
-#' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first that can be used. With another
-#'   `backend`, a device is an error.
-#' @param capacity The number of rows and columns of each member to reserve room for. Up to it, [cholinsert_gpu()] in
-#'   place inserts rows and columns of a batch in ordinary memory without moving it. On a GPU members that are to grow
-#'   beyond an order of 1,024 need such a capacity from the beginning; otherwise it has no effect there.
+#' @param backend Where to keep the factors: `"cpu"` or `"auto"` in ordinary memory, `"cuda"` on a GPU. If the factors
+#'   are on a GPU, a modification sends only \eqn{V} there.
+#' @param device For `"cuda"`: the id of the GPU, from [gpu_info()]; `NULL` for the first GPU that can be used. With
+#'   another `backend`, a device is an error.
+#' @param capacity How many rows and columns to reserve room for in each member. In ordinary memory, [cholinsert_gpu()]
+#'   in place inserts rows and columns up to this number without moving the batch. On a GPU, members that are to grow
+#'   beyond an order of 1,024 need a capacity beyond it from the beginning; otherwise `capacity` has no effect there.
 #' @param ... Must be empty.
 #' @param x,a,f A handle of class `chol_batch`.
-#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, with \eqn{m} for each member; an
-#'   \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} for all members; an \eqn{n \times b}{n x b} matrix, with
-#'   one column for each member; or a vector of length \eqn{n}, for all members. [solve_modified()] has the same rule.
+#' @param b Right-hand sides: an \eqn{n \times m \times b}{n x m x b} array, with \eqn{m} columns for each member; an
+#'   \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} columns for all members; an \eqn{n \times b}{n x b}
+#'   matrix, with one column for each member; or a vector of length \eqn{n}, for all members. [solve_modified()] has the
+#'   same rule.
 #' @param i The number of a member, or its name.
 #' @param names Whether the columns of `diag()` have the names of the members.
-#' @param nrow,ncol Not for batches: see [base::diag()].
+#' @param nrow,ncol These arguments of [base::diag()] must be left out.
 #'
-#' @return `chol_batch()`: a handle of class `chol_batch`. It refers to data, as the handles of [chol_factor()] do.
-#'   Section Handles there says what this means for assignment, files, other processes and memory.
+#' @return `chol_batch()`: a handle of class `chol_batch`. The handle refers to data, as the handles of [chol_factor()]
+#'   do. The section Handles of that help page says what this means for assignment, files, other processes and memory.
 #'
 #' For a handle of \eqn{b} factors of order \eqn{n}, `dim()` is `c(n, n, b)` and `length()` is `b`.
 #'
 #' | Function | Value |
 #' |---|---|
-#' | `as.array()` | the factors, with the dimnames that they came with |
+#' | `as.array()` | the factors, with the dimnames that they were given with |
 #' | `f[[i]]` | one factor, a matrix |
 #' | `diag()` | an \eqn{n \times b}{n x b} matrix of the diagonals of the factors |
 #' | `logdet()` | the logarithms of the determinants of the \eqn{b} matrices \eqn{A} |
@@ -43,12 +45,12 @@
 #' | [solve_modified()] | the solutions for modified members, without changing the batch |
 #' | [copy_factor()], [free()] | the same as for one factor |
 #'
-#' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix. They have the
-#' names of the members, if the batch or `b` has any; those of `solve()` also have the row names of the batch, and the
-#' column names of an array `b`. The other values have the names of the members, too.
+#' Solutions are in double precision: an array if `b` is one, otherwise an \eqn{n \times b}{n x b} matrix. Solutions
+#' have the names of the members, if the batch or `b` has any; the solutions of `solve()` also have the row names of the
+#' batch, and the column names of an array `b`. The other values have the names of the members, too.
 #'
-#' A member cannot be replaced: `f[[i]] <- x` is an error of class `gpucholmod_not_supported`, as `f[i] <- x` and
-#' `dimnames(f) <- x` are. Change the array, and make a batch of it.
+#' A member cannot be replaced: `f[[i]] <- x` is an error of class `gpucholmod_not_supported`, and so are `f[i] <- x`
+#' and `dimnames(f) <- x`. Change the array instead, and make a new batch of it.
 #' @seealso [cholupdate_batch()], [cholinsert_gpu.chol_batch()], [solve_modified()]
 #' @examples
 #' A <- replicate(5, crossprod(matrix(rnorm(60), 20)))       # 3 x 3 x 5

@@ -14,23 +14,25 @@
 #'   several without being whole in ordinary memory.
 #' @param A A symmetric positive definite matrix, an ordinary one or of class `Matrix` or `float32`. Only its upper
 #'   triangle is read. `chol_factor(A = A)`, without `R`, factorises `A`, on the GPU if the factor is kept there.
-#' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing. A
-#'   factor `R` that is given has no such diagonal: a `jitter` above 0 is then an error.
+#' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing. If `R`
+#'   is given, there is no such diagonal, and a `jitter` above 0 is an error.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. `as.matrix()`
-#'   returns the factor in this form. `dtrMatrix` and `Cholesky` objects say it themselves.
+#'   returns the factor in this form. `dtrMatrix` and `Cholesky` objects carry this information themselves.
 #' @param precision The precision in which the factor is stored and modified, `"double"` or `"single"`. The default is
 #'   the precision of `R` or `A`.
 #' @param backend Where to keep the factor: `"cuda"`, on a GPU; `"cpu"`, in ordinary memory; `"auto"`, on a GPU if one
 #'   can be used and the order of the factor, or `capacity`, is at least 2,000, otherwise in ordinary memory.
 #'   `options(gpucholmod.backend =)` sets the default.
-#' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first that can be used.
-#'   `options(gpucholmod.device =)` sets the default. With `backend = "cpu"`, a device or `devices` are an error.
+#' @param device Which GPU: its `id` in `gpu_info()$devices`, or `NULL` for the first GPU that can be used.
+#'   `options(gpucholmod.device =)` sets the default. With `backend = "cpu"`, it is an error to give `device` or
+#'   `devices`.
 #' @param devices Several GPUs of this machine that hold the factor together: their ids, or `"all"` for every GPU that
-#'   can be used. `NULL` is `device` alone. See section Several GPUs.
-#' @param capacity The number of rows and columns to reserve room for. Up to it, [cholinsert_gpu()] in place appends
-#'   rows and columns without moving the factor. If `A` is factorised on a GPU, `capacity` is an error.
-#' @param processes `TRUE` divides the factor among all processes that MPI has started, which all make this call: see
-#'   [process_info()]. Process 0 gives `R`; the others may give `NULL`. With `backend = "cuda"` each process uses a GPU.
+#'   can be used. `NULL` stands for `device` alone. See section Several GPUs.
+#' @param capacity The number of rows and columns to reserve room for. Up to this number, [cholinsert_gpu()] in place
+#'   appends rows and columns without moving the factor. If `A` is factorised on a GPU, `capacity` is an error.
+#' @param processes `TRUE` divides the factor among all processes that MPI has started; all of them must make this call:
+#'   see [process_info()]. Process 0 gives `R`; the others may give `NULL`. With `backend = "cuda"`, each process uses a
+#'   GPU.
 #' @param ... Must be empty.
 #'
 #' @return A handle of class `chol_factor` and of a second class that says where the factor is: `gpu_factor`,
@@ -68,28 +70,29 @@
 #' | [chol()][condition_number] | its upper triangular factor |
 #' | [solve_modified()] | solutions and determinants for many modifications of \eqn{A} |
 #'
-#' A modification in place in ordinary memory allocates no second factor, but for a factor of at most 256 MiB from which
-#' columns are taken away again and again: from the 17th time on the factor keeps as much memory again, and a downdate
-#' takes no more than 1.4 times as long as an update. A call of [cholupdate_gpu()] for a matrix allocates its result
-#' every time. From n = 300 to 5,000, with k = 1 and 16, the former took 0.14 to 0.61 times as long as the latter
-#' (version 0.25.0, `stored_measurements("readme")`).
+#' A modification in place in ordinary memory allocates no second factor, with one exception: a factor of at most 256
+#' MiB that is downdated again and again. From the 17th downdate on, such a factor keeps as much memory again, and a
+#' downdate takes no more than 1.4 times as long as an update. A call of [cholupdate_gpu()] for a matrix allocates its
+#' result every time. From n = 300 to 5,000, with k = 1 and 16, a modification in place took 0.14 to 0.61 times as long
+#' as a call for a matrix (version 0.25.0, `stored_measurements("readme")`).
 #'
 #' The memory is given back when the last reference to the handle is gone and R collects its garbage; [free()] gives
 #' memory of a GPU back at once. R does not know how full a GPU is: if a GPU has too little memory, the functions of
 #' this package call [gc()] once and try again.
 #'
-#' A call with a handle that cannot be used is an error of class `gpucholmod_invalid_factor` with the field `reason`:
+#' A call with a handle that cannot be used is an error of class `gpucholmod_invalid_factor`, whose field `reason` says
+#' why:
 #'
 #' | `reason` | |
 #' |---|---|
 #' | `"freed"` | [free()] has given the memory back |
 #' | `"restored"` | the handle comes from a file or another process |
-#' | `"half_modified"` | a modification in place has failed under way |
+#' | `"half_modified"` | a modification in place failed before it was complete |
 #' | `"damaged"` | a field of the handle was changed by hand |
-#' | `"in_use"` | a call that has not ended uses the factor, and one of the two calls changes it |
+#' | `"in_use"` | another call, which has not ended, uses the factor, and one of the two calls changes it |
 #'
-#' `"in_use"` can happen in a finalizer, which R may run whenever it allocates, even during a call of this package. A
-#' finalizer may free a factor that the call uses: the memory is given back when the call has ended.
+#' `"in_use"` can happen in a finalizer, which R may run whenever it allocates memory, even during a call of this
+#' package. A finalizer may free a factor that the call uses: the memory is given back when the call has ended.
 #'
 #' The data belong to one process. A handle that was saved and read back by [readRDS()] or [load()], or that was sent to
 #' a cluster worker, can be printed, but not used: save `as.matrix(f)` instead. In a process forked from this one
@@ -97,15 +100,17 @@
 #' has the class `gpucholmod_backend_unavailable` and the reason `"forked"`.
 #'
 #' @section Several GPUs:
-#' With `devices`, strips of 128 columns are stored on the GPUs in turn, so a factor may be as large as their memory
-#' together. Each GPU updates its own strips when the factor is modified, and works with them when a large factor
-#' solves; every other operation runs on the first GPU, which reads the memory of the others. All functions for handles
-#' accept such a factor. Every bit of a modified factor is the same on any number of GPUs. A solution \eqn{R^{-1}b}
-#' that several GPUs compute together has the same bits each time, but differs from that of one GPU by rounding errors.
-#' The GPUs must have one compute capability, and access to each other's memory, as over NVLink. Otherwise the error has
-#' the class `gpucholmod_backend_unavailable`, the reason `"no_peer_access"`, and the fields `device` and `peer`. On
-#' two H200, an update with k = 16 takes 0.78 of the time on one H200 for n = 16,384, 0.58 for 32,768, 0.49 for 65,536,
-#' and longer than on one for 5,000. Solving with one right-hand side takes 1.41 ms for n = 16,384, on one H200 1.20 ms.
+#' With `devices`, strips of 128 columns are stored on the GPUs in turn, so a factor may be as large as the memory of
+#' all GPUs together. Each GPU updates its own strips when the factor is modified, and works with them when a system is
+#' solved with a large factor; every other operation runs on the first GPU, which reads the memory of the others. All
+#' functions for handles accept such a factor. Every bit of a modified factor is the same on any number of GPUs. A
+#' solution \eqn{R^{-1}b} that several GPUs compute together has the same bits each time, but differs from the solution
+#' of one GPU by rounding errors. The GPUs must have one compute capability: others are an error of class
+#' `gpucholmod_bad_argument`. They also need access to each other's memory, as over NVLink. Without it the error has the
+#' class `gpucholmod_backend_unavailable`, the reason `"no_peer_access"`, and the fields `device` and `peer`. On two
+#' H200, an update with k = 16 takes 0.78 of the time on one H200 for n = 16,384, 0.58 for 32,768, and 0.49 for 65,536;
+#' for 5,000, it takes longer than on one. For n = 16,384, solving with one right-hand side takes 1.41 ms on two H200,
+#' and 1.20 ms on one.
 #'
 #' @section Jitter:
 #' Rounding often makes the covariance matrix of a Gaussian process just not positive definite. If `jitter` is above 0,
@@ -113,9 +118,9 @@
 #' units of rounding of the largest diagonal entry, then ten times as much each time, and at last `jitter` itself. So a
 #' matrix that needs no jitter is factorised as it is, and any other matrix gets little more than it needs. Unlike in
 #' other libraries, `jitter` is the limit, not the first step. Usual limits are 1e-6 times the size of the diagonal in
-#' double precision, and 1e-4 times in single precision. A message of class `gpucholmod_jitter` tells what was added in
-#' its field `jitter`, and the handle keeps it as `f$jitter`. If `jitter` is too little, the error is the one that `A`
-#' itself causes. [cholinsert_gpu()] has such an argument too.
+#' double precision, and 1e-4 times its size in single precision. A message of class `gpucholmod_jitter` has the number
+#' that was added in its field `jitter`, and the handle keeps this number as `f$jitter`. If adding `jitter` is not
+#' enough, the error is the one that `A` itself causes. [cholinsert_gpu()] has such an argument too.
 #'
 #' @section Errors:
 #' If a GPU is asked for and none can be used, the error of class `gpucholmod_backend_unavailable` says why; the CPU is

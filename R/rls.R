@@ -1,66 +1,69 @@
 #' Recursive least squares
 #'
-#' `rls()` fits a linear regression that can be kept up to date while observations are added and removed: with weights,
-#' a forgetting factor, a window, or a ridge penalty. [update()][update.rls] adds observations, [drop_rows()] removes
-#' some. Many methods of [lm()] work: see [summary()][summary.rls] for which. [rolling()] fits all windows of a data set
-#' in one call.
+#' `rls()` fits a linear regression that can be kept up to date while observations are added and removed. The fit may
+#' have weights, a forgetting factor, a window of the last observations, or a ridge penalty. [update()][update.rls] adds
+#' observations, and [drop_rows()] removes them. Many methods of [lm()] work for the fit: [summary()][summary.rls] lists
+#' them. [rolling()] fits all windows of a data set in one call.
 #'
 #' The first fit is a QR decomposition. The fit keeps the Cholesky factor \eqn{R} of \eqn{X'WX}, \eqn{z = R'^{-1}X'Wy}
-#' and the residual sum of squares. `k` new observations change all three by one modification, as by [cholupdate_gpu()],
-#' in \eqn{O(kp^2)} operations, however long the window is. A fit with a window also keeps the rows of the window, and a
-#' bound of what rounding has cost. If that bound says that the coefficients may be off by more than 1e-10, the rows are
-#' decomposed again.
+#' and the residual sum of squares. When `k` new observations are added, one modification changes all three, as
+#' [cholupdate_gpu()] does, in \eqn{O(kp^2)} operations, however long the window is. A fit with a window also keeps the
+#' rows of the window, and a bound on the rounding errors. If this bound says that the coefficients may be off by more
+#' than 1e-10, the rows are decomposed again.
 #'
 #' @section Columns that depend on others:
-#' As in [lm()], a column gets the coefficient `NA` if the part of it that is independent of the columns before it has
-#' less than `tol` of its norm. Later observations may make it independent. So a fit may begin with fewer rows than
-#' columns, or with none, and a window may pass through a stretch in which the regressors are collinear. With
-#' `singular.ok = FALSE` such a fit is an error of class `gpucholmod_singular_fit`, whose field `columns` names the
-#' columns; the fit that was to be updated stays as it was.
+#' As in [lm()], a column gets the coefficient `NA` if the part of it that is independent of the columns before it has a
+#' norm below `tol` times the norm of the whole column. Later observations may make such a column independent. So a fit
+#' may begin with fewer rows than columns, or with no rows, and a window may pass through a stretch in which the
+#' regressors are collinear. With `singular.ok = FALSE`, columns that depend on others are an error of class
+#' `gpucholmod_singular_fit`, whose field `columns` names them. If an update raises this error, the fit that was to be
+#' updated stays as it was.
 #'
 #' @section Formulas:
-#' A formula is understood as by [lm()], except that
-#' * levels of factors that no observation has are kept, with coefficients that are `NA`, so that later observations
-#'   may have these levels. Other levels than those of the first data are an error.
-#' * there are no arguments `contrasts` and `offset`, and no [offset()] in the formula. The contrasts are those that the
-#'   factors of the first data have, or those of the option `contrasts`; later observations get the same.
+#' A formula means the same as in [lm()], with these exceptions:
+#' * Levels of factors that no observation has are kept, with coefficients that are `NA`, so that later observations
+#'   may have these levels. A level that the factors of the first data do not have is an error.
+#' * There are no arguments `contrasts` and `offset`, and the formula cannot contain [offset()]. The contrasts are those
+#'   that the factors of the first data have, or those of the option `contrasts`; later observations get the same.
 #' * [na.exclude()] means the same as [na.omit()]: [residuals()] and [fitted()] are not padded with `NA`.
 #'
-#' Later data must have the variables in the classes that they had first: a number where there was a factor is an error
-#' of class `gpucholmod_bad_model`, whose fields are `variable`, `expected` and `actual`. A variable that has nothing
-#' but `NA`, which is logical in R, is taken as missing values of its class. Infinite values are an error of class
-#' `gpucholmod_not_finite` everywhere, [predict()][predict.rls] included; missing values are such an error with
-#' [na.fail()].
+#' In later data, each variable must have the class that it had first: a number in place of a factor is an error of
+#' class `gpucholmod_bad_model`, whose fields are `variable`, `expected` and `actual`. If all values of a variable are
+#' `NA`, the variable is logical in R; these values are taken as missing values of the class that the variable had
+#' first. Infinite values are an error of class `gpucholmod_not_finite` everywhere, [predict()][predict.rls] included;
+#' missing values are such an error with [na.fail()].
 #'
 #' @section Forgetting:
 #' With `forget` below 1, everything that is known fades, unless new observations renew it. A ridge penalty fades too;
 #' `keep_ridge = TRUE` renews the penalty when less than 95 % of it is left, as Gay (1996) does for one coefficient at a
-#' time. Without it, a direction about which no observation tells anything is forgotten in the end: before its numbers
-#' lose digits at the end of their range, its coefficient becomes `NA`, with a warning of class
-#' `gpucholmod_forgotten_direction`.
+#' time. Without this renewal, the fit finally forgets a direction in the space of the coefficients if no observation
+#' tells anything about it. Before the numbers of this direction become so small that they lose digits, its coefficient
+#' becomes `NA`, with a warning of class `gpucholmod_forgotten_direction`.
 #'
 #' @param x A matrix with a row for each observation and a column for each of the \eqn{p} regressors (for an intercept,
 #'   a column of ones). A vector is one column.
 #' @param y The responses: a vector, or a matrix with a column for each of several responses.
 #' @param formula,data,weights,subset,na.action As for [lm()]. For a matrix, `weights` is one number, or one for each
-#'   observation, none negative; missing values are an error unless `na.action` is [na.omit()] or [na.exclude()], which
-#'   leave out the observations that have any, in updates too. An observation of weight 0 does not count.
-#' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor; if these have names, they are
-#'   matched with the names of the coefficients. The fit minimises
+#'   observation, and no weight is negative. Missing values in a matrix are an error unless `na.action` is [na.omit()]
+#'   or [na.exclude()], which leave out the observations that have missing values, in updates too. An observation of
+#'   weight 0 does not count.
+#' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor. If the numbers have names, these
+#'   are matched with the names of the coefficients. The fit minimises
 #'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}{sum w_i (y_i - x_i'beta)^2 + lambda beta'beta}.
-#' @param window The number of last observations that count. `Inf`: all observations.
-#' @param forget The forgetting factor, above 0 and at most 1: each call of [update()][update.rls] first multiplies the
-#'   weights of all earlier observations by it, once, however many observations come, and if none comes that counts. An
-#'   update may give another factor.
-#' @param keep_rows Whether to keep the observations, \eqn{p + m} numbers each for \eqn{m} responses. [residuals()]
-#'   needs them, and [drop_rows()] to drop them by number. A fit with a window always keeps the observations of the
-#'   window.
+#' @param window How many of the last observations count. With `Inf`, all observations count.
+#' @param forget The forgetting factor, above 0 and at most 1. Each call of [update()][update.rls] first multiplies the
+#'   weights of all earlier observations by this factor. It does so exactly once, even if the call adds many
+#'   observations, or none that counts. An update may give another factor.
+#' @param keep_rows Whether to keep the observations, each of which is \eqn{p + m} numbers if there are \eqn{m}
+#'   responses. [residuals()] needs the observations, and so does [drop_rows()] if it drops them by number. A fit with a
+#'   window always keeps the observations of the window.
 #' @param keep_ridge Whether the ridge penalty stays while everything else is forgotten.
-#' @param tol The tolerance for columns that depend on others, as of [lm.fit()].
+#' @param tol The tolerance for columns that depend on others, as in [lm.fit()].
 #' @param singular.ok Whether columns may depend on others.
-#' @param backend `"cpu"`; `"cuda"`, which keeps the factor on a GPU, see [gpu_factor()]; or `"auto"`: a GPU if one can
-#'   be used and \eqn{p} is at least 2,000, otherwise the CPU.
-#' @param ... For a formula: further arguments, from `ridge` on, but for `na.action`. Otherwise it must be empty.
+#' @param backend Where the factor is kept: `"cpu"`; `"cuda"`, on a GPU (see [gpu_factor()]); or `"auto"`, on a GPU if
+#'   one can be used and \eqn{p} is at least 2,000, otherwise on the CPU.
+#' @param ... For a formula: the arguments of the method for matrices from `ridge` on, except `na.action`. For a matrix,
+#'   it must be empty.
 #'
 #' @return A fit, an object of class `rls`.
 #' @seealso [update()][update.rls] and [drop_rows()]; [summary()][summary.rls], [predict()][predict.rls] and the other

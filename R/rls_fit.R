@@ -1,42 +1,44 @@
 #' The methods of lm() for a recursive regression
 #'
-#' These are the methods of [lm()] for a fit of [rls()], beside [predict()][predict.rls], [update()][update.rls],
+#' These methods of [lm()] also work for a fit of [rls()], and so do [predict()][predict.rls], [update()][update.rls],
 #' [AIC()], [BIC()] and [terms()]. They take \eqn{O(p^2)} to \eqn{O(p^3)} operations, however many observations there
-#' were, but for those that return something for each observation. [anova()], [drop1()], [step()], [hatvalues()],
+#' were, except the methods that return something for each observation. [anova()], [drop1()], [step()], [hatvalues()],
 #' [rstandard()], [simulate()] and `plot()` do not work: compare models by their AIC.
 #'
-#' `deviance()` is the minimum that was found: the weighted sum of squares of the residuals, plus the ridge penalty. If
-#' a window has lost digits of this sum, because it is small beside what has left the window, the residuals of the rows
-#' of the window are summed instead.
+#' `deviance()` returns the minimum that the fit has found: the weighted sum of squares of the residuals, plus the ridge
+#' penalty. If this sum is small beside what has left a window, it may have lost digits. Then `deviance()` sums the
+#' squares of the residuals of the rows in the window instead.
 #'
-#' `nobs()` is the number of observations whose weight is not 0. With forgetting, each observation counts for as much as
-#' is left of it, in `df.residual()` too. `df.residual()` is `nobs()` minus the number of coefficients that are not
-#' `NA`, or, with a ridge penalty, `nobs()`. If no degree of freedom is left, `sigma()`, `vcov()` and what is computed
-#' from them are `NA`, with a warning of class `gpucholmod_no_variance`.
+#' `nobs()` is the number of observations whose weight is not 0. With forgetting, an observation counts only for the
+#' share of it that is left, in `df.residual()` too. `df.residual()` is `nobs()` minus the number of coefficients that
+#' are not `NA`; with a ridge penalty it is `nobs()` itself. If no degree of freedom is left, `sigma()`, `vcov()` and
+#' all that is computed from them are `NA`, with a warning of class `gpucholmod_no_variance`.
 #'
-#' `residuals()`, `fitted()`, `weights()` and `model.matrix()` are for the observations that are kept, oldest first,
-#' and have no names of observations. If none are kept, they stop with an error of class `gpucholmod_rows_not_kept`.
-#' `model.frame()` always stops so, as no fit keeps the variables of its formula.
+#' `residuals()`, `fitted()`, `weights()` and `model.matrix()` return values for the observations that are kept, oldest
+#' first, without names of observations. If no observations are kept, these functions stop with an error of class
+#' `gpucholmod_rows_not_kept`. `model.frame()` always stops with this error, because no fit keeps the variables of its
+#' formula.
 #'
-#' The R-squared is that of a model with an intercept if the first column is 1 in all observations, whether the formula
-#' has an intercept or not.
+#' The R-squared is computed as for a model with an intercept if the first column is 1 in all observations, whether or
+#' not the formula has an intercept.
 #'
 #' With several responses, `coef()`, `residuals()` and `predict()` return a matrix, and `deviance()` and `sigma()` a
-#' vector. The other methods are for one response.
+#' vector. `summary()`, `vcov()`, `confint()` and `logLik()` are for one response, and so are the standard errors and
+#' intervals of `predict()`.
 #'
 #' @param object A fit of [rls()].
 #' @param parm Coefficients, by number or name; by default all of them.
 #' @param level The confidence level.
-#' @param formula A fit.
+#' @param formula A fit of [rls()].
 #' @param ... Must be empty; `nobs()` and `formula()` do not look at it.
 #' @return `coef()`: the coefficients. `vcov()`: \eqn{\hat\sigma^2 (X'WX)^{-1}}, where \eqn{X'WX} includes the ridge
 #'   penalty. `confint()`: confidence intervals by Student's t. `sigma()`: \eqn{\hat\sigma}, the square root of the
-#'   deviance divided by the degrees of freedom. `logLik()`: the log likelihood, for [AIC()] and [BIC()]; with a penalty
-#'   or with forgetting there is none, which is an error of class `gpucholmod_no_likelihood`. `weights()`: the
-#'   weights of the observations, as far as forgetting has left them; numbers too if none were given, where [lm()] has
-#'   `NULL`. `model.matrix()`: the regressors, without the attributes that [lm()] has. `summary()`: a list of class
-#'   `summary.rls` with the table `coefficients`, `sigma`, `df`, `r.squared`, `adj.r.squared` and `fstatistic`; the last
-#'   three are not there with a ridge penalty.
+#'   deviance divided by the degrees of freedom. `logLik()`: the log likelihood, for [AIC()] and [BIC()]; a fit with a
+#'   penalty or with forgetting has no likelihood, which is an error of class `gpucholmod_no_likelihood`. `weights()`:
+#'   the weights of the observations, as reduced by forgetting; these are numbers even if no weights were given, whereas
+#'   [lm()] then has `NULL`. `model.matrix()`: the regressors, without the attributes that they have for [lm()].
+#'   `summary()`: a list of class `summary.rls` with the table `coefficients`, `sigma`, `df`, `r.squared`,
+#'   `adj.r.squared` and `fstatistic`; with a ridge penalty, the last three are absent.
 #' @seealso [rls()], [predict()][predict.rls]
 #' @examples
 #' fit <- rls(mpg ~ wt + hp, mtcars[1:20, ])

@@ -1,19 +1,20 @@
 #' Predictions of a recursive regression
 #'
 #' @param object A fit of [rls()].
-#' @param newdata Where to predict. For a fit of a formula: a data frame or a list, whose variables must be of the
-#'   classes that they had in the fit; where one is missing, so is the prediction. For a fit of a matrix: a
-#'   matrix with a row for each prediction, or a vector, which is one row, or, if the fit has one regressor, its values
-#'   in several rows. If `newdata` is missing, the fitted values of the observations that are kept.
+#' @param newdata The observations to predict. For a fit of a formula: a data frame or a list, whose variables must have
+#'   the classes that they had in the fit. If the value of a variable is missing, so is the prediction. For a fit of a
+#'   matrix: a matrix with a row for each prediction, or a vector. A vector is one row; for a fit with one regressor, a
+#'   vector has the values of the regressor in several rows. If `newdata` is missing, `predict()` returns the fitted
+#'   values of the observations that are kept.
 #' @param se.fit Whether to return standard errors.
-#' @param interval,level Intervals for the means (`"confidence"`) or for further observations of weight 1
-#'   (`"prediction"`), and their level.
+#' @param interval,level Whether to return intervals, for the means (`"confidence"`) or for further observations of
+#'   weight 1 (`"prediction"`), and the level of the intervals.
 #' @param ... Must be empty.
 #' @return As from [predict.lm()]: a vector; with an interval, a matrix with columns `fit`, `lwr` and `upr`; with
-#'   `se.fit`, a list of this vector or matrix (`fit`), `se.fit`, `df` and `residual.scale`. With several responses, a
-#'   matrix of predictions only.
+#'   `se.fit`, a list of this vector or matrix (`fit`), `se.fit`, `df` and `residual.scale`. With several responses,
+#'   `predict()` returns a matrix of predictions only.
 #'
-#'   If columns of the fit depend on others, predictions leave them out, with a warning of class
+#'   If columns of the fit depend on others, predictions leave out the dependent columns, with a warning of class
 #'   `gpucholmod_rank_deficient`.
 #' @examples
 #' fit <- rls(dist ~ speed, cars)

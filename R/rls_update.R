@@ -1,38 +1,41 @@
 #' Add observations to a recursive regression, and remove them
 #'
-#' `update()` returns the fit with further observations, and, if the fit has a window, without those that leave the
-#' window. `drop_rows()` returns the fit without some observations. Both leave the fit that they are given as it is.
+#' `update()` returns the fit with further observations. If the fit has a window, `update()` also removes the
+#' observations that leave the window. `drop_rows()` returns the fit without some observations. Neither function changes
+#' the fit that it is given.
 #'
-#' If there are more new observations than the window has, only the last of them count. If the fit is that of a formula,
-#' the variables are found in the data frame by their names. If the fit is that of a matrix, and its columns and those
-#' of the new matrix, or the elements of a vector, have names, they are matched by name; so are several responses. If
-#' only some columns of `newdata` have names, as those of `cbind(1, x)`, their order must be that of the fit.
+#' If there are more new observations than the window holds, only the last of them count. For a fit of a formula, the
+#' variables are found in the data frame by their names. For a fit of a matrix, the columns of the new matrix, or the
+#' elements of a vector, are matched with the columns of the fit by name if both have names. Several responses are
+#' matched in the same way. If only some columns of `newdata` have names, as in `cbind(1, x)`, the columns must be in
+#' the order of the fit.
 #'
 #' @param object A fit of [rls()].
 #' @param newdata The observations. For a fit of a formula: a data frame or a list of the variables, or, if `y` is
 #'   given, a matrix of the regressors, as [model.matrix()] makes it. For a fit of a matrix: a matrix with a row for
-#'   each observation; a vector, which is one observation, or, if the fit has one regressor, its values in several
-#'   observations; or a data frame with the columns of the matrix.
-#' @param y The responses of the observations, unless `newdata` has the variables of a formula. Of one observation of
-#'   several responses, a vector.
-#' @param weights The weights of the observations: one number, or one for each, none negative. If `newdata` is a data
-#'   frame, `weights` is evaluated in it first, as by [lm()]; the default is the weights of the formula, if it has any.
-#' @param forget The forgetting factor of this update: the weights of all earlier observations are multiplied by it
-#'   first. The default is that of the fit. It is one multiplication for each call, however many observations come, and
-#'   also if none comes, or none that has weight and no missing values.
-#' @param rows For `drop_rows()` of a fit that keeps its observations: the numbers of those to remove, among the
-#'   observations that are kept, of which the oldest is number 1. If the fit keeps none, give the observations to remove
-#'   as `newdata`.
-#' @param left For `drop_rows()` of observations in `newdata`: what forgetting has left of them, one number, the product
-#'   of the forgetting factors of all updates after that in which they came. `weights` are the weights that they had
-#'   then. Observations that came in different updates are to be removed by different calls.
+#'   each observation; a data frame with the columns of the matrix; or a vector. A vector is one observation; for a fit
+#'   with one regressor, a vector has the values of the regressor in several observations.
+#' @param y The responses of the observations. Leave it out if `newdata` has the variables of a formula. If there is
+#'   one observation with several responses, `y` may be a vector.
+#' @param weights The weights of the observations: one number, or one for each, and no weight is negative. If
+#'   `newdata` has the variables of a formula, `weights` is evaluated there first, as by [lm()]. The default is the
+#'   weights that were given with the formula, if there were any.
+#' @param forget The forgetting factor of this update, which first multiplies the weights of all earlier observations.
+#'   The default is the factor of the fit. Each call multiplies the weights once, however many observations it adds, and
+#'   even if it adds none, or only observations that have weight 0 or missing values.
+#' @param rows For `drop_rows()` of a fit that keeps its observations: the numbers of the observations to remove. Number
+#'   1 is the oldest observation that is kept. If the fit keeps no observations, give those to remove as `newdata`.
+#' @param left For `drop_rows()` of observations in `newdata`: the share of these observations that forgetting has left,
+#'   one number. It is the product of the forgetting factors of all updates after the update that added the
+#'   observations. `weights` are the weights that the observations had when they were added. Observations that were
+#'   added by different updates need different calls of `drop_rows()`.
 #' @param ... Must be empty.
 #' @return A fit.
 #' @section Errors:
 #' `gpucholmod_unknown_columns`: the names of the columns are not those of the fit; fields `argument`, `unknown`,
-#' `missing` and `expected`. `gpucholmod_rows_not_kept`: `rows` is given, and the fit keeps no observations.
-#' `gpucholmod_lost_digits`: without the observations, `drop_rows()` would leave coefficients with an error above 1e-10,
-#' or a deviance with an error above 1e-8.
+#' `missing` and `expected`. `gpucholmod_rows_not_kept`: `rows` is given, but the fit keeps no observations.
+#' `gpucholmod_lost_digits`: if `drop_rows()` removed the observations, it would leave coefficients with an error above
+#' 1e-10, or a deviance with an error above 1e-8.
 #' @seealso [rls()]
 #' @examples
 #' fit <- rls(dist ~ speed, cars[1:20, ], keep_rows = TRUE)

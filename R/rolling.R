@@ -1,32 +1,34 @@
 #' Rolling regression
 #'
-#' One call fits a linear regression to every window of the observations. The factor of a window is made from that of
-#' the window before it, by adding and removing observations as in [rls()]. So a window takes \eqn{O(p^2)} operations
-#' for each observation that is added or removed, whereas [lm.fit()] takes \eqn{O(np^2)} for a window of \eqn{n}.
+#' One call fits a linear regression to every window of the observations. The Cholesky factor of a window is made from
+#' the factor of the window before it, by adding and removing observations as in [rls()]. So a window takes \eqn{O(p^2)}
+#' operations for each observation that is added or removed, whereas [lm.fit()] takes \eqn{O(np^2)} operations for a
+#' window of \eqn{n} observations.
 #'
 #' @param x A matrix with a row for each observation, in the order of time, and a column for each regressor (for an
 #'   intercept, a column of ones); a vector is one column.
-#' @param y The responses: a vector, or a matrix with a column for each of several.
+#' @param y The responses: a vector, or a matrix with a column for each of several responses.
 #' @param window The number of observations in a window. With `times`, the length of a window: a number in the units of
-#'   `times`, or a [difftime()]. Then the window that ends at time t has all observations after t - `window`, up to t,
-#'   and is complete if t - `window` is not before the first observation of its group.
+#'   `times`, or a [difftime()]. Then the window that ends at time t has all observations after t - `window`, up to t.
+#'   The window is complete if t - `window` is not before the first observation of its group.
 #' @param by Fit every `by`-th window, beginning with the first complete window of each group.
-#' @param weights Weights of the observations, none negative: one number, or one for each.
+#' @param weights Weights of the observations: one number, or one for each observation, and no weight is negative.
 #' @param times When the observations were made: numbers, dates or times, which must not decrease within a group.
 #' @param groups The series to which each observation belongs, if there are several: no window reaches from one series
 #'   into another.
-#' @param partial Whether windows that are not complete, at the beginning of each group, are fitted too.
+#' @param partial Whether to fit also the windows at the beginning of each group that are not complete.
 #' @param tol The tolerance for columns that depend on others; their coefficients are `NA`, as in [rls()].
-#' @param na.action What to do about observations that have missing values. The default is an error, but for a formula
-#'   that of [lm()]; [na.omit()] leaves them out before windows are counted.
+#' @param na.action What to do about observations that have missing values. By default they are an error; for a formula,
+#'   the default is that of [lm()]. [na.omit()] leaves such observations out before windows are formed.
 #' @param formula,data,subset As for [lm()]; `weights`, `times` and `groups` may be variables of `data`.
 #' @param ... For the method for formulas: `by`, `partial` and `tol`. Otherwise it must be empty.
-#' @return A list of class `rolling`, whose items have a row or an element for each window: `end`, the number of its
-#'   last observation among those that are used; `coefficients` and `std.error`, matrices with a column for each
-#'   coefficient (with several responses, those of one response after the other); `sigma`, `r.squared`, `nobs`,
-#'   `df.residual`; and `times` and `groups` of its last observation, if they were given. `coef()` returns the
-#'   coefficients, `as.data.frame()` one row for each window, and `plot()` draws the paths of the coefficients, with two
-#'   standard errors on both sides. If no window is complete, there is a warning of class `gpucholmod_no_window`.
+#' @return A list of class `rolling`, whose items have a row or an element for each window: `end`, the number of the
+#'   window's last observation, counted among the observations that are used; `coefficients` and `std.error`, matrices
+#'   with a column for each coefficient (with several responses, first all columns of the first response, then those of
+#'   the next); `sigma`, `r.squared`, `nobs`, `df.residual`; and `times` and `groups` of the window's last observation,
+#'   if they were given. `coef()` returns the coefficients, `as.data.frame()` returns one row for each window, and
+#'   `plot()` draws the paths of the coefficients, with two standard errors on both sides. If no window is complete,
+#'   there is a warning of class `gpucholmod_no_window`.
 #' @seealso [rls()]
 #' @examples
 #' x <- cbind(`(Intercept)` = 1, x = rnorm(500))
@@ -193,7 +195,7 @@ as.data.frame.rolling <- function(x, row.names = NULL, optional = FALSE, ...) {
 }
 
 #' @rdname rolling
-#' @param digits How many to show.
+#' @param digits How many digits to show.
 #' @export
 print.rolling <- function(x, digits = max(3L, getOption("digits") - 3L), ...) {
   if (...length()) require_no_more(...)

@@ -1,19 +1,19 @@
 #' Solve with many modifications of one matrix
 #'
-#' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, solves with each
-#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}, and computes
-#' its determinant and quadratic forms, without making its factor. Cross-validation, where each group of observations is
-#' left out in turn, needs this, and so does a choice among candidates. If you need the factor of an \eqn{A_j}, use
-#' [cholupdate_gpu()].
+#' Given the factor \eqn{R} of \eqn{A = R'R} and \eqn{V_1, \ldots, V_f}, `solve_modified()` solves with each
+#' \eqn{A_j = scale_j A + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j A + V_j diag(weights_j) V_j'}. It also
+#' computes the determinant and quadratic forms of each \eqn{A_j}, all without making the factor of \eqn{A_j}.
+#' Cross-validation that leaves out each group of observations in turn needs this, and so does a choice among
+#' candidates. If you need the factor of an \eqn{A_j}, use [cholupdate_gpu()].
 #'
-#' One substitution, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, is made for all \eqn{V_j} together, in BLAS: \eqn{O(n^2 k_j)}
-#' operations for a \eqn{V_j} of \eqn{k_j} columns. By the formula of Sherman, Morrison and Woodbury, only a matrix of
-#' order \eqn{k_j} remains to be factorised for each \eqn{j}. Solving takes another \eqn{O(n^2)} operations for each
-#' right-hand side.
+#' One substitution, \eqn{P = R'^{-1}[V_1 \ldots V_f]}, is made for all \eqn{V_j} together, in BLAS. It takes
+#' \eqn{O(n^2 k_j)} operations for a \eqn{V_j} of \eqn{k_j} columns. By the formula of Sherman, Morrison and Woodbury,
+#' only a matrix of order \eqn{k_j} remains to be factorised for each \eqn{j}. Solving takes another \eqn{O(n^2)}
+#' operations for each right-hand side.
 #'
 #' @param R The Cholesky factor: what [cholupdate_gpu()] accepts, or a handle from [chol_factor()], [gpu_factor()] or
 #'   [gpu_chol()]; the substitutions are made where the handle keeps the factor. With a `float32` matrix, everything is
-#'   computed in double precision. Or a handle from [chol_batch()], see section Batches.
+#'   computed in double precision. `R` may also be a handle from [chol_batch()]: see section Batches.
 #' @param V The modifications: an \eqn{n \times f}{n x f} matrix, with one column for each modification; an
 #'   \eqn{n \times k \times f}{n x k x f} array, with \eqn{k} columns for each; or a list of \eqn{f} vectors or matrices
 #'   with \eqn{n} rows, with any numbers of columns. Matrices may also be of class `Matrix` or `float32`. See sections
@@ -23,62 +23,64 @@
 #'   array, with \eqn{m} columns for each; or an \eqn{n \times m \times 1}{n x m x 1} array, with \eqn{m} columns for
 #'   all. `NULL` if only determinants are wanted.
 #' @param downdate `TRUE` for \eqn{A_j = scale_j A - V_jV_j'}. Leave it out if you give `weights`.
-#' @param ... Must be empty: the arguments below are given by name.
+#' @param ... Must be empty: the arguments below must be given by name.
 #' @param weights Weights of the columns of \eqn{V_j}, of any sign: one number; one for each column, the same for all
-#'   \eqn{j}; a \eqn{k \times f}{k x f} matrix; or a list with the weights for each \eqn{j}. If `V` is a matrix, \eqn{f}
-#'   numbers are one for each modification.
+#'   \eqn{j}; a \eqn{k \times f}{k x f} matrix; or a list with the weights for each \eqn{j}. If `V` is a matrix,
+#'   `weights` may be \eqn{f} numbers, one for each modification.
 #' @param scale One positive number, or one for each \eqn{j}.
 #' @param what What to compute, one or more of `"solution"`, `"logdet"` and `"quadratic"`. The default is all of them,
 #'   or `"logdet"` alone if there is no `b`.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}, as in
-#'   [cholupdate_gpu()]. A handle says it itself.
+#'   [cholupdate_gpu()]. A handle carries this information itself.
 #' @param check Whether an \eqn{A_j} that is not positive definite is an error (`TRUE`), or is reported in the return
 #'   value (`FALSE`).
 #' @param control What [cholupdate_control()] returns: `threads`, `instructions` and `device_memory` are used for those
-#'   \eqn{A_j} whose factor is made, see section Accuracy; if `R` is a batch, for all \eqn{A_j}.
+#'   \eqn{A_j} whose factor is made (see section Accuracy). If `R` is a batch, they are used for all \eqn{A_j}.
 #'
 #' @return A list, of which the first three elements are there if `what` asks for them:
 #'   \item{solution}{\eqn{A_j^{-1}b}: an \eqn{n \times f}{n x f} matrix if `b` is a vector or a matrix, otherwise an
-#'     \eqn{n \times m \times f}{n x m x f} array. Named as by [base::solve()], and by the names of `V` or, if it has
-#'     none, the column names of `b`}
+#'     \eqn{n \times m \times f}{n x m x f} array. Rows and right-hand sides are named as by [base::solve()].
+#'     Modifications have the names of `V` or, if `V` has none, the column names of `b`}
 #'   \item{logdet}{the logarithms of the determinants of \eqn{A_j}}
 #'   \item{quadratic}{\eqn{b'A_j^{-1}b}: \eqn{f} numbers, or, if `b` is an array, an \eqn{m \times f}{m x f} matrix}
-#'   \item{pivot}{with `check = FALSE`: 0 for each \eqn{A_j} that is positive definite. For every other \eqn{A_j} the
-#'     order of its first leading minor that is not positive definite; all other results for this \eqn{j} are `NA`}
-#'   \item{by_factor}{the numbers \eqn{j} for which the factor of \eqn{A_j} was made, see section Accuracy; mostly none.
-#'     Not for batches}
+#'   \item{pivot}{with `check = FALSE`: 0 for each \eqn{A_j} that is positive definite. For every other \eqn{A_j}, it is
+#'     the order of its first leading minor that is not positive definite; all other results for this \eqn{j} are `NA`}
+#'   \item{by_factor}{the numbers \eqn{j} for which the factor of \eqn{A_j} was made (see section Accuracy); usually
+#'     there are none. For batches there is no such element}
 #'
 #' @section Batches:
-#' If `R` is a handle from [chol_batch()], it has \eqn{f} members, and \eqn{A_j} is a modification of the matrix of
-#' member \eqn{j}, \eqn{A_j = scale_j R_j'R_j + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j R_j'R_j + V_j
-#' diag(weights_j) V_j'}, instead of one \eqn{A} for all. The batch does not change. `V` may also be an
-#' \eqn{n \times k \times 1}{n x k x 1} array, or a vector, if it is the same for all members. The results have the
-#' names of the members.
+#' If `R` is a handle from [chol_batch()], it has \eqn{f} members, and there is not one \eqn{A} for all modifications:
+#' \eqn{A_j} is a modification of the matrix of member \eqn{j},
+#' \eqn{A_j = scale_j R_j'R_j + V_j\,\mathrm{diag}(weights_j)\,V_j'}{A_j = scale_j R_j'R_j + V_j diag(weights_j) V_j'}.
+#' The batch does not change. `V` may also be an \eqn{n \times k \times 1}{n x k x 1} array, or a vector, if it is the
+#' same for all members. The results have the names of the members.
 #'
-#' The factor of each \eqn{A_j} is made as by [cholupdate_batch()], in the precision of the batch, used, and dropped. So
-#' results are as accurate as those of a modified batch, and there is no `by_factor`. In ordinary memory, a few members
-#' are modified at a time; on a GPU, there must be memory for a second batch, for `V` and for the right-hand sides.
+#' The factor of each \eqn{A_j} is made as by [cholupdate_batch()], in the precision of the batch. It is used and then
+#' dropped. So the results are as accurate as those of a modified batch, and the returned list has no `by_factor`. In
+#' ordinary memory, a few members are modified at a time; on a GPU, there must be memory for a second batch, for `V` and
+#' for the right-hand sides.
 #'
-#' If members have several orders, \eqn{n} is the largest. A matrix in a list `V` has as many rows as its member. In
-#' other forms of `V`, rows that a member does not have must be zero. Such rows of `b` are returned in the solution as
-#' they are, and do not count in the quadratic form.
+#' If members have several orders, \eqn{n} is the largest order. A matrix in a list `V` has as many rows as its member.
+#' In other forms of `V`, rows that a member does not have must be zero. Such rows of `b` are returned in the solution
+#' as they are, and do not count in the quadratic form.
 #'
 #' @section One rule for matrices:
 #' In a function for one matrix \eqn{A}, such as [cholupdate_gpu()], all columns of a matrix `V` together are one change
 #' of \eqn{A}, and all columns of `b` are right-hand sides. In a function for many matrices, such as this function,
-#' [cholupdate_batch()] and `solve()` of a [chol_batch()], each column of a matrix `V` or `b` belongs to one of the
-#' many. Several columns for each are an array of three dimensions, whose last dimension is 1 if the columns are the
-#' same for all; several columns of `V` may also be a list.
+#' [cholupdate_batch()] and `solve()` of a [chol_batch()], each column of a matrix `V` or `b` belongs to one of the many
+#' matrices. If each matrix has several columns, give them as an array of three dimensions. Its last dimension is 1 if
+#' the columns are the same for all matrices. Several columns of `V` may also be given as a list.
 #'
 #' @section Accuracy:
-#' The solution is as accurate as one with the factor of \eqn{A_j}: it solves a system whose matrix differs from
-#' \eqn{A_j} by a few units of rounding times
+#' The solution is as accurate as one that is computed with the factor of \eqn{A_j}: it solves a system whose matrix
+#' differs from \eqn{A_j} by a few units of rounding times
 #' \eqn{\|scale_j A\| + \|V_j\,\mathrm{diag}(|weights_j|)\,V_j'\|}{|scale_j A| + |V_j diag(|weights_j|) V_j'|}. The
-#' formula may lose more digits if a downdate comes near to a singular matrix, or if an update is large in a direction
-#' in which \eqn{A} is small. Bounds tell when this is possible. For such \eqn{j}, for those whose \eqn{A_j} may not be
-#' positive definite, and for those with more than \eqn{n} columns in \eqn{V_j}, a copy of `R` is modified as by
-#' [cholupdate_gpu()], and used instead. On a GPU, or for a factor in single precision, this is done in the precision of
-#' the factor. See `system.file("design", "fan-out.md", package = "gpucholmod")`.
+#' formula of Sherman, Morrison and Woodbury may lose more digits if a downdate leaves a nearly singular matrix, or if
+#' an update is large in a direction in which \eqn{A} is small. `solve_modified()` computes bounds that tell when this
+#' is possible. For such \eqn{j}, for those whose \eqn{A_j} may not be positive definite, and for those with more than
+#' \eqn{n} columns in \eqn{V_j}, it modifies a copy of `R` as [cholupdate_gpu()] does, and uses this copy instead. On a
+#' GPU, or for a factor in single precision, this is done in the precision of the factor. See
+#' `system.file("design", "fan-out.md", package = "gpucholmod")`.
 #'
 #' @section Errors:
 #' If some \eqn{A_j} are not positive definite, the error has the class `gpucholmod_not_positive_definite` and the
