@@ -43,7 +43,8 @@
 #' fit <- drop_rows(fit, 49)
 #' all.equal(coef(fit), coef(lm(dist ~ speed, cars[-49, ])))
 #'
-#' # a fit that forgets, and keeps no observations: the first has 0.9^2 of its weight when it is removed
+#' # A fit that forgets, and keeps no observations. The first observation has 0.9^2 of its
+#' # weight when it is removed.
 #' fading <- rls(dist ~ speed, cars[1:20, ], forget = 0.9)
 #' fading <- update(update(fading, cars[21:30, ]), cars[31:50, ])
 #' nobs(drop_rows(fading, newdata = cars[1, ], left = 0.9^2))

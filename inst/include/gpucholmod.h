@@ -54,8 +54,7 @@ typedef enum gpucholmod_code {
   GPUCHOLMOD_NOT_FINITE,            /* status->row, col: the first number that is NaN or infinite */
   GPUCHOLMOD_BAD_DIAGONAL,          /* status->row: the entry of the diagonal of R that is zero or too small */
   GPUCHOLMOD_OVERFLOW,              /* a number is too large for the type of the factor, or of the result. Solutions and
-                                       inverses that are too large for doubles are not finite, with the code
-                                       GPUCHOLMOD_OK */
+                                       inverses that are too large for doubles are no error, but are not finite */
   GPUCHOLMOD_BACKEND_UNAVAILABLE,   /* a GPU was asked for, and none can be used */
   GPUCHOLMOD_OUT_OF_MEMORY,
   GPUCHOLMOD_CUDA_FAILURE,
