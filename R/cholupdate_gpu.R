@@ -118,9 +118,10 @@
 #' error of class `gpucholmod_bad_diagonal` with the fields `index` and `value`: such numbers have lost digits, and have
 #' no inverse. A `scale` below 1 that is applied again and again leads to this error, in a direction to which nothing is
 #' added: 0.9 after 13,400 calls. While a factor with zeros on its diagonal is modified, very small numbers stand in for
-#' the zeros; so an update of such a factor by numbers below 1e-260 (in single precision 1e-19), or with a `scale` below
-#' 1e-80, may be the same error. Columns of `V` are divided by \eqn{\sqrt{scale}}{sqrt(scale)}, and must not become too
-#' large by that. [gpucholmod-package] lists the other classes. `R` and `V` are unchanged in every case.
+#' the zeros. So an update of such a factor is the same error if all its other numbers and those of `V` are below 1e-261
+#' (in single precision 1e-19), or if `scale` is below 1e-80 (1e-15 for a handle in single precision). The package
+#' divides columns of `V` by \eqn{\sqrt{scale}}{sqrt(scale)}; a quotient that is too large is an error of class
+#' `gpucholmod_overflow`. [gpucholmod-package] lists the other classes. `R` and `V` are unchanged in every case.
 #'
 #' @section Progress and interruption:
 #' In an interactive session in which package \pkg{cli} is installed, a call that takes longer than two seconds shows a
