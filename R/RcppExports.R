@@ -257,8 +257,8 @@ rcpp_processes_agree <- function(key, name, x, n) {
     .Call(`_gpucholmod_rcpp_processes_agree`, key, name, x, n)
 }
 
-rcpp_processes_hold <- function(R, path, n, uplo, precision, local_rank) {
-    .Call(`_gpucholmod_rcpp_processes_hold`, R, path, n, uplo, precision, local_rank)
+rcpp_processes_hold <- function(R, path, n, uplo, precision, gpu) {
+    .Call(`_gpucholmod_rcpp_processes_hold`, R, path, n, uplo, precision, gpu)
 }
 
 rcpp_processes_download <- function(handle, uplo, dimnames, here, inverse) {

@@ -5,9 +5,10 @@
 #   n, precision, device, device_name, bytes, capacity
 #                  what the HeldFactor tells of itself; `device` is NA if the factor is in ordinary memory
 #   devices        all devices that hold the factor; `device` is the first of them
-#   processes, process
-#                  only for a factor over several processes: how many processes there are, and the number of this
-#                  process, from 0; `bytes` counts the columns of this process
+#   processes, process, led
+#                  only for a factor over several processes: how many processes there are, the number of this process,
+#                  from 0, and whether process 0 holds the factor on the GPUs of all; `bytes` counts the columns of this
+#                  process, or its share
 #   uplo, dimnames the form in which as.matrix() returns the factor
 #   trace          the trace of A, as far as it is known without reading the factor
 #   trace_error    a bound on the error of `trace`, counted as `error` is, since the factor was last read
@@ -178,7 +179,10 @@ describe_factor <- function(f) {
   past <- sprintf("modifications since the last factorisation: %d", f$modifications)
   if (f$modifications > 0L) past <- sprintf("%s, drift %.1e", past, drift(f))
   on_device <- function(devices) sprintf("on %s (%s)", devices, f$device_name)
-  place <- if (!is.null(f$processes)) {
+  place <- if (isTRUE(f$led)) {
+    sprintf("on the GPUs of processes 0 to %d, where process 0 holds it; this is process %d, %s",
+            f$processes - 1L, f$process, on_device(sprintf("device %d", f$device)))
+  } else if (!is.null(f$processes)) {
     sprintf("%s, in process %d of 0 to %d, which have blocks of columns in turn",
             if (is.na(f$device)) "here" else on_device(sprintf("device %d", f$device)), f$process, f$processes - 1L)
   } else {

@@ -1,8 +1,8 @@
 #' The processes that MPI has started
 #'
 #' Under `mpirun`, all processes run the same script. `chol_factor(R, processes = TRUE)` makes one factor and divides it
-#' among them: each process holds blocks of 64 columns, in turn, in its own memory. The processes compute on CPUs, or
-#' with `backend = "cuda"` each on a GPU. `process_info()` tells a process its number.
+#' among them: each process holds blocks of 64 columns, in turn, in its own memory, and computes on CPUs. With
+#' `backend = "cuda"` the factor is on the GPUs of the processes. `process_info()` tells a process its number.
 #'
 #' On Debian, install `openmpi-bin` and `libopenmpi-dev` before this package, so that `configure` finds MPI. Then start
 #' the processes like this:
@@ -44,15 +44,21 @@
 #' `backend`. A factor over several processes grows without `capacity`.
 #'
 #' @section A GPU for each process:
-#' `chol_factor(R, processes = TRUE, backend = "cuda")` deals panels of n/16 columns, 512 to 2,048 of them, to the GPUs
-#' of the processes. The processes of one machine use its GPUs in turn, as `CUDA_VISIBLE_DEVICES` shows them; several
-#' processes may share a GPU. All GPUs must have one compute capability. A GPU stores all n rows of its columns.
+#' `chol_factor(R, processes = TRUE, backend = "cuda")` puts the factor on the GPUs of all processes. The processes of
+#' one machine take its GPUs in turn, as `CUDA_VISIBLE_DEVICES` shows them; several processes may share a GPU.
 #'
+#' On one machine, process 0 holds the factor on the GPUs of all processes, as `chol_factor(R, devices = )` does in one
+#' process. All functions are carried out by process 0, which tells the results to the others. They take as long as in
+#' one process, and have the same bits. This needs GPUs that process 0 sees, of one compute capability, and, if there
+#' are several, with access to each other's memory (NVLink).
+#'
+#' Otherwise, or with `options(gpucholmod.led = FALSE)` in all processes, each GPU gets panels of n/16 columns, 512 to
+#' 2,048 of them, of which it stores all n rows. All GPUs must have one compute capability.
 #' [cholupdate_gpu()][cholupdate_gpu.chol_factor] and `copy_factor()` work on the GPUs, with messages by way of ordinary
 #' memory; the results have the same bits for any number of processes. All other functions pass the factor through
 #' ordinary memory, one panel at a time, or, for the inverse and for inserted, deleted and moved rows and columns, all
 #' columns of a process at once. A downdate in place in several passes (more than 32 columns of `V`) needs memory for a
-#' second factor.
+#' second factor. `print()` tells how a factor is held.
 #'
 #' @section Errors:
 #' Errors are the same in all processes, and nothing is changed in any of them. The field `process` has the number of

@@ -95,6 +95,13 @@ stop_not_supported <- function(operation, message) {
                   list(operation = operation, backend = "mpi"))
 }
 
+# Returns the option whether process 0 may hold a factor on the GPUs of all processes.
+may_be_led <- function() {
+  led <- getOption("gpucholmod.led", TRUE)
+  require_flag(led, "gpucholmod.led")
+  led
+}
+
 # Makes a factor over several processes, for chol_factor(processes = TRUE), within together(). R: NULL in processes
 # other than 0, but all may give a factor_file. Other arguments: NULL if not given.
 deal_factor <- function(R, uplo, precision, backend, device, capacity) {
@@ -105,6 +112,7 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
   if (!is.null(capacity)) stop_not_supported("capacity", "room for rows and columns to come")
   if (!is.null(uplo)) uplo <- match_choice(uplo, choices$uplo, "uplo")
   if (!is.null(precision)) precision <- match_choice(precision, choices$precision, "precision")
+  led <- may_be_led()
   asked <- list(uplo = uplo, precision = precision)
   here <- at$rank == 0L && !is.null(R)
   x <- NULL
@@ -119,9 +127,9 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
     list(n = nrow(x), path = "", uplo = if (factor$lower) "lower" else "upper",
          precision = if (is.null(precision)) own else precision, dimnames = factor_dimnames(R))
   }
-  told <- agreed(given, "R", list("chol_factor", asked$uplo, asked$precision, on_gpu))
+  told <- agreed(given, "R", list("chol_factor", asked$uplo, asked$precision, on_gpu, led))
   made <- rcpp_processes_hold(x, told$path, told$n, number_of(told$uplo, "uplo"),
-                              number_of(told$precision, "precision"), if (on_gpu) at$beside else -1L)
+                              number_of(told$precision, "precision"), if (on_gpu) c(at$beside, led) else integer())
   made$process <- at$rank
   new_factor(made, told$uplo, told$dimnames)
 }

@@ -764,8 +764,8 @@ BEGIN_RCPP
 END_RCPP
 }
 // rcpp_processes_hold
-Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int local_rank);
-RcppExport SEXP _gpucholmod_rcpp_processes_hold(SEXP RSEXP, SEXP pathSEXP, SEXP nSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP local_rankSEXP) {
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, std::vector<int> gpu);
+RcppExport SEXP _gpucholmod_rcpp_processes_hold(SEXP RSEXP, SEXP pathSEXP, SEXP nSEXP, SEXP uploSEXP, SEXP precisionSEXP, SEXP gpuSEXP) {
 BEGIN_RCPP
     Rcpp::RObject rcpp_result_gen;
     Rcpp::traits::input_parameter< SEXP >::type R(RSEXP);
@@ -773,8 +773,8 @@ BEGIN_RCPP
     Rcpp::traits::input_parameter< int >::type n(nSEXP);
     Rcpp::traits::input_parameter< int >::type uplo(uploSEXP);
     Rcpp::traits::input_parameter< int >::type precision(precisionSEXP);
-    Rcpp::traits::input_parameter< int >::type local_rank(local_rankSEXP);
-    rcpp_result_gen = Rcpp::wrap(rcpp_processes_hold(R, path, n, uplo, precision, local_rank));
+    Rcpp::traits::input_parameter< std::vector<int> >::type gpu(gpuSEXP);
+    rcpp_result_gen = Rcpp::wrap(rcpp_processes_hold(R, path, n, uplo, precision, gpu));
     return rcpp_result_gen;
 END_RCPP
 }

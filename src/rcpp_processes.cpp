@@ -22,10 +22,11 @@ void watch() {
   heed_user();
 }
 
-mpi::Bytes bytes_of(SEXP raw) {
-  mpi::Bytes made;
-  mpi::append(made, RAW(raw), std::size_t(Rf_xlength(raw)));
-  return made;
+/// Returns the bytes of a raw vector or of a matrix of doubles.
+std::string_view bytes_of(SEXP x) {
+  const std::size_t length = std::size_t(Rf_xlength(x));
+  if (TYPEOF(x) == RAWSXP) return {reinterpret_cast<const char*>(RAW(x)), length};
+  return {reinterpret_cast<const char*>(REAL(x)), sizeof(double) * length};
 }
 
 }  // namespace
@@ -57,13 +58,12 @@ void rcpp_processes_refuse(std::string condition) {
 // [[Rcpp::export(rng = false)]]
 SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
   return guarded([&]() -> SEXP {
-    mpi::Bytes data;
-    const bool given = x != R_NilValue, raw = n < 0;
-    if (given && raw) data = bytes_of(x);
-    if (given && !raw)
-      data.assign(reinterpret_cast<const char*>(REAL(x)), reinterpret_cast<const char*>(REAL(x) + Rf_xlength(x)));
-    mpi::agree(bytes_of(key), name, given, true, data);
-    if (given) return x;
+    const bool raw = n < 0;
+    if (x != R_NilValue) {
+      mpi::agree(bytes_of(key), name, bytes_of(x));
+      return x;
+    }
+    const mpi::Bytes data = mpi::agree(bytes_of(key), name, std::nullopt);
     const index_t columns = n > 0 ? index_t(data.size() / sizeof(double)) / n : 0;
     const Rcpp::Shield<SEXP> made(raw ? new_vector(RAWSXP, index_t(data.size())) : new_matrix(REALSXP, n, columns));
     if (!data.empty()) std::memcpy(raw ? static_cast<void*>(RAW(made)) : REAL(made), data.data(), data.size());
@@ -72,20 +72,22 @@ SEXP rcpp_processes_agree(SEXP key, std::string name, SEXP x, int n) {
 }
 
 // Deals a factor out over the processes. R: an n x n double matrix in process 0, NULL in the other processes; or path:
-// the name of a file, in all processes. local_rank: the number of this process on its machine, for a factor on GPUs;
-// -1: for a factor in ordinary memory. Returns what new_factor() takes.
+// the name of a file, in all processes. gpu: for a factor on GPUs, c(the number of this process on its machine, whether
+// process 0 may hold the factor on the GPUs of all); empty: for a factor in ordinary memory. Returns what new_factor()
+// takes.
 // [[Rcpp::export(rng = false)]]
-Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, int local_rank) {
+Rcpp::List rcpp_processes_hold(SEXP R, std::string path, int n, int uplo, int precision, std::vector<int> gpu) {
   using Rcpp::_;
   return guarded([&] {
-    const mpi::MakePanels make = local_rank < 0 ? mpi::MakePanels() : mpi_cuda::panels_on_gpus(local_rank);
+    const mpi::MakePanels make = gpu.empty() ? mpi::MakePanels() : mpi_cuda::panels_on_gpus(gpu[0], gpu[1] != 0);
     std::unique_ptr<mpi::SharedFactor> made = path.empty() ? mpi::deal_out(R == R_NilValue ? nullptr : REAL(R), n,
                                                                            Uplo(uplo), Precision(precision), of_r, make)
                                                            : mpi::read_out(path, n, Precision(precision), of_r, make);
     Rcpp::List handle = Rcpp::List::create(_["pointer"] = R_NilValue, _["n"] = n, _["precision"] = precision,
                                            _["device"] = made->on_gpu() ? made->device() : NA_INTEGER,
                                            _["device_name"] = made->device_name(), _["bytes"] = made->bytes(),
-                                           _["capacity"] = n, _["processes"] = made->processes());
+                                           _["capacity"] = n, _["processes"] = made->processes(),
+                                           _["led"] = made->is_led());
     handle["pointer"] = handed_over<HeldFactor>(std::move(made));
     return handle;
   });

@@ -3,13 +3,16 @@
 // large as the GPUs have room for.
 //
 //   make -C tests/core measure-devices &&
-//     tests/core/build/plain/measure_devices [--repeats=5] [--same] [n:k,k,...:count,count,...]...
+//     tests/core/build/plain/measure_devices [--repeats=5] [--same] [--solve] [--factorise]
+//                                            [n:k,k,...:count,count,...]...
 //
 // R (n x n): ones on the diagonal, uniform noise of standard deviation 0.3 / sqrt(n) above it. The noise consists of 16
 // million drawn numbers, which are repeated; each column begins at another of them. V normal / sqrt(n). VV' is added,
 // as a new factor, in place, and in place without memory for a second factor, and taken off again in place. Times are
 // by events: medians, after one call that does not count. A call that finds no memory is left out, and reported.
-// --same: the first GPU takes the place of all; such times show the loss by several GPUs, not the gain.
+// --same: the first GPU takes the place of all; such times show the loss by several GPUs, not the gain. --solve: the
+// time of a solution forward and back, too, by events. --factorise: the time by the clock in which a factor is made of
+// A, n x n in memory of the host, which is copied.
 //
 //   sweep   ms to read and write each GPU's share: the time for the triangle of n = 16,384 on the first GPU alone,
 //           scaled to 8 n^2 / count bytes
@@ -42,7 +45,7 @@ using Factor = std::unique_ptr<HeldFactor>;
 using Doubles = std::vector<double>;
 
 int repeats = 5;
-bool same = false;
+bool same = false, solves = false, factorises = false;
 constexpr index_t products = 2;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -202,6 +205,29 @@ void measure(HeldFactor& F, index_t n, index_t k, int count) {
   in_place("downdate in place, no room", true, 0.9 * bytes);
 }
 
+void measure_solve(const DeviceFactor& F, index_t n, int count) {
+  const Doubles b(std::size_t(n), 1.0);
+  std::printf("%7ld   1 %2d  solve, 1 right-hand side %19.3f ms\n", long(n), count,
+              1e3 * F.solve_seconds(b.data(), 1, false, repeats));
+}
+
+void measure_factorise(index_t n, int count) {
+  Doubles A(std::size_t(n * n));
+  const Noise noise(n);
+  for (index_t j = 0; j < n; ++j) noise.column(j, 0, j + 1, A.data() + j * n);
+  Doubles seconds;
+  for (int i = 0; i <= repeats; ++i) {
+    const double begun = now();
+    index_t pivot = -1;
+    const auto made = cuda::factorise(A.data(), n, Uplo::upper, Precision::double_, ids(count), pivot);
+    if (i > 0) seconds.push_back(now() - begun);
+    if (!made) std::printf("A is not positive definite: pivot %ld\n", long(pivot));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  std::printf("%7ld     %2d  factorise A, by the clock %18.1f ms\n", long(n), count,
+              1e3 * seconds[seconds.size() / 2]);
+}
+
 Doubles numbers(const std::string& text) {
   Doubles all;
   std::stringstream stream(text);
@@ -217,6 +243,8 @@ int main(int argc, char** argv) {
     const std::string one = argv[i];
     if (one.rfind("--repeats=", 0) == 0) repeats = std::atoi(one.c_str() + 10);
     else if (one == "--same") same = true;
+    else if (one == "--solve") solves = true;
+    else if (one == "--factorise") factorises = true;
     else cases.push_back(one);
   }
   if (cases.empty()) cases = {"16384:1,16,64:1,2", "32768:1,16,64:1,2", "65536:1,16:1,2"};
@@ -241,6 +269,8 @@ int main(int argc, char** argv) {
           for (const auto& share : F->shares()) std::printf(" %.1f GB on GPU %d", share.bytes / 1e9, share.device);
           std::printf("\n");
           for (const double k : numbers(ranks)) measure(*F, order, index_t(k), int(count));
+          if (solves) measure_solve(*F, order, int(count));
+          if (factorises) measure_factorise(order, int(count));
         } catch (const Error& error) {
           std::printf("%s, %d GPUs: %s\n", one.c_str(), int(count), error.what());
         }

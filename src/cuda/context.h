@@ -143,9 +143,9 @@ class Context {
     std::vector<int> ids;
     for (const Device& device : devices) ids.push_back(device.id);
     const CurrentDevice current(ids[0]);
-    std::unique_ptr<Context>& context = all()[ids];
-    if (!context) context.reset(new Context(ids, devices[0].name));
-    return *context;
+    if (const auto found = all().find(ids); found != all().end()) return *found->second;
+    std::unique_ptr<Context> made(new Context(ids, devices[0].name));
+    return *(all()[ids] = std::move(made));
   }
 
   template <class Library>

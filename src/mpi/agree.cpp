@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 
 #include "mpi/factor.h"
@@ -6,30 +7,36 @@ namespace gpucholmod::mpi {
 namespace {
 
 /// Returns a hash of the data: FNV-1a by words of eight bytes, each step of which also mixes high bits into low ones.
-std::uint64_t hash_of(const Bytes& data) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  const auto mix = [&](std::uint64_t word) {
+/// Eight hashes, of every eighth word each, do not wait for each other; they are hashed at the end.
+std::uint64_t hash_of(std::string_view data) {
+  constexpr std::size_t lanes = 8, word_bytes = sizeof(std::uint64_t);
+  const auto mix = [](std::uint64_t& hash, std::uint64_t word) {
     hash = (hash ^ word) * 0x100000001b3u;
     hash ^= hash >> 32;
   };
-  mix(data.size());
-  for (std::size_t at = 0; at < data.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, data.data() + at, std::min<std::size_t>(8, data.size() - at));
-    mix(word);
+  std::uint64_t hashes[lanes];
+  std::fill_n(hashes, lanes, 0xcbf29ce484222325u);
+  for (std::size_t at = 0; at < data.size(); at += lanes * word_bytes) {
+    std::uint64_t words[lanes] = {};
+    std::memcpy(words, data.data() + at, std::min(sizeof words, data.size() - at));
+    for (std::size_t i = 0; i < lanes; ++i) mix(hashes[i], words[i]);
   }
-  return hash;
+  std::uint64_t all = 0xcbf29ce484222325u;
+  mix(all, data.size());
+  for (const std::uint64_t one : hashes) mix(all, one);
+  return all;
 }
 
 }  // namespace
 
-void agree(Team& team, const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) {
+Bytes agree(Team& team, std::string_view key, const std::string& name, std::optional<std::string_view> given) {
   struct Told {
     std::uint64_t key, data;
     bool given;
   };
+  Bytes received;
   team.together(Operation::agree, 0, [&]() -> index_t {
-    const Told own{hash_of(key), given && compared ? hash_of(data) : 0, given};
+    const Told own{hash_of(key), given ? hash_of(*given) : 0, given.has_value()};
     std::vector<Told> all;
     for (const Bytes& one : team.exchange(&own, sizeof own)) all.push_back(first_of<Told>(one));
     std::vector<int> without;
@@ -46,9 +53,10 @@ void agree(Team& team, const Bytes& key, const std::string& name, bool given, bo
         throw Error(ErrorCode::bad_argument, "'" + name + "' of " + who + " is not that of process 0",
                     {{"argument", name}});
     }
-    if (!without.empty()) team.broadcast(without, data);
+    if (!without.empty()) team.broadcast(without, given.value_or(std::string_view()), received);
     return -1;
   });
+  return received;
 }
 
 }  // namespace gpucholmod::mpi

@@ -36,7 +36,7 @@ void begin_call();
 void refuse(const std::string& condition);
 
 // See mpi/factor.h.
-void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data);
+Bytes agree(std::string_view key, const std::string& name, std::optional<std::string_view> given);
 std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision,
                                        const cpu::Allocate& allocate, const MakePanels& make);
 std::unique_ptr<SharedFactor> read_out(const std::string& path, index_t n, Precision precision,

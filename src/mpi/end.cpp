@@ -40,6 +40,7 @@ Bytes packed(const End& end) {
   Packer to;
   to.put(end.state);
   to.put(end.pivot);
+  to.put(end.begun);
   if (end.error) {
     to.put(end.error->code());
     to.put(std::string(end.error->what()));
@@ -59,6 +60,7 @@ End unpacked(const Bytes& message) {
   End end;
   end.state = from.get<End::State>();
   end.pivot = from.get<index_t>();
+  end.begun = from.get<bool>();
   if (end.state != End::State::failed) return end;
   const ErrorCode code = from.get<ErrorCode>();
   const std::string text = from.text();

@@ -14,6 +14,7 @@ struct End {
 
   State state = State::done;
   index_t pivot = -1;          ///< failing pivot that the process has found, or -1
+  bool begun = false;          ///< True if the process has begun to change what the operation changes
   std::optional<Error> error;  ///< error of a process that has failed
 
   bool ends_all() const { return state != State::done || pivot >= 0; }

@@ -7,6 +7,7 @@
 
 #include "base/modify_stored.h"
 #include "mpi/inverse.h"
+#include "mpi/led_factor.h"
 #include "mpi/panel_sweep.h"
 #include "mpi/reshape.h"
 #include "mpi/shared_storage.h"
@@ -47,10 +48,6 @@ class Shared : public SharedStorage<T> {
     return modify_stored<T>(*this, V, task, made, poll, begun);
   }
 
-  void multiply(TriangularProduct, double*, index_t) const override {
-    throw Error(ErrorCode::not_supported, "a product with a factor over several processes is not supported",
-                {{"operation", "multiply"}, {"backend", "mpi"}});
-  }
   void inverse(double* out) const override {
     const index_t n = layout_.n;
     together(Operation::invert, [&] {
@@ -93,8 +90,7 @@ class Shared : public SharedStorage<T> {
 
   void any_of(std::vector<char>& flags) const override {
     together(Operation::flags, [&] {
-      for (const Bytes& one : team_.exchange(flags.data(), flags.size()))
-        for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = flags[i] || one[i];
+      team_.any_of(flags);
       return -1;
     });
   }
@@ -282,6 +278,8 @@ std::unique_ptr<SharedFactor> made_as(Team& team, index_t n, const cpu::Allocate
 
 std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, Uplo uplo, Precision precision,
                                        const cpu::Allocate& allocate, const MakePanels& make) {
+  if (make.leader)
+    if (auto led = hold_led(team, *make.leader, {R, "", n, uplo, precision})) return led;
   const auto fill = [&](auto& factor) { factor.deal(R, uplo); };
   return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill)
                                         : made_as<double>(team, n, allocate, make, fill);
@@ -289,6 +287,8 @@ std::unique_ptr<SharedFactor> deal_out(Team& team, const double* R, index_t n, U
 
 std::unique_ptr<SharedFactor> read_out(Team& team, const std::string& path, index_t n, Precision precision,
                                        const cpu::Allocate& allocate, const MakePanels& make) {
+  if (make.leader)
+    if (auto led = hold_led(team, *make.leader, {nullptr, path, n, Uplo::upper, precision})) return led;
   const auto fill = [&](auto& factor) { factor.read(path); };
   return precision == Precision::single ? made_as<float>(team, n, allocate, make, fill)
                                         : made_as<double>(team, n, allocate, make, fill);

@@ -2,9 +2,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/task.h"
+#include "mpi/leader.h"
 #include "mpi/layout.h"
 #include "mpi/transport.h"
 
@@ -77,6 +79,8 @@ class Panels {
 
 /// Makes the panels of a process, for a layout and the rank of the process.
 struct MakePanels {
+  /// Finds the GPUs of all processes, for process 0 to hold the factor if it can (mpi/led_factor.h); may be empty.
+  std::optional<Leader> leader;
   index_t (*width)(index_t n) = panel_width;
   std::function<std::unique_ptr<Panels<float>>(const Layout&, int)> of_floats;
   std::function<std::unique_ptr<Panels<double>>(const Layout&, int)> of_doubles;

@@ -101,10 +101,6 @@ class SharedStorage : public SharedFactor {
       return -1;
     });
   }
-  void set_diagonal(const std::vector<index_t>&, double) override {
-    throw Error(ErrorCode::not_supported, "a factor over several processes has no zeros on its diagonal",
-                {{"operation", "set_diagonal"}});
-  }
   /// Returns ||R||_F^2, with the same bits for any number of processes.
   double trace() const override {
     std::vector<double> squares(layout_.n);

@@ -33,6 +33,12 @@ std::vector<int> Team::others() const {
   return all;
 }
 
+std::vector<int> Team::all_but_0() const {
+  std::vector<int> all;
+  for (int p = 1; p < size(); ++p) all.push_back(p);
+  return all;
+}
+
 void Team::fail(int process, const char* reason) const {
   const std::string who = "process " + std::to_string(process), why = reason;
   const std::string message = why == "gone"   ? who + " is no more"
@@ -133,7 +139,7 @@ void Team::begin(Operation what, index_t of) {
 }
 
 /// Checks first that all other processes exist, before f changes anything.
-index_t Team::together(Operation what, index_t of, const std::function<index_t()>& f) {
+index_t Team::together(Operation what, index_t of, const std::function<index_t()>& f, std::atomic<bool>* begun) {
   require_usable();
   begin(what, of);
   End own;
@@ -158,6 +164,18 @@ index_t Team::together(Operation what, index_t of, const std::function<index_t()
     }
   }
   if (own.error) own.state = End::State::failed;
+  own.begun = begun && *begun;
+  struct Learnt {  // also if end() throws
+    const std::map<int, End>& ends;
+    int processes;
+    std::atomic<bool>* begun;
+    ~Learnt() {
+      if (!begun) return;
+      bool any = int(ends.size()) < processes;
+      for (const auto& [process, end] : ends) any = any || end.begun;
+      *begun = any;
+    }
+  } const learnt{ends_, size(), begun};
   try {
     const index_t pivot = end(own);
     within_ = false;
@@ -263,9 +281,20 @@ void Team::check_step() const {
   if (out_of_step_ >= 0) fail(out_of_step_, "out_of_step");
 }
 
-void Team::look() {
+void Team::exchange_messages() {
   progress();
   if (clock_.seconds() - told_ > notice()) tell_all(Kind::alive, nullptr, 0);
+}
+
+void Team::tend() noexcept {
+  try {
+    exchange_messages();
+  } catch (...) {  // the next look() fails, too
+  }
+}
+
+void Team::look() {
+  exchange_messages();
   for (const auto& [process, end] : ends_)
     if (end.ends_all()) throw LeftOff();
   check_step();
@@ -305,13 +334,17 @@ double Team::largest(double x) {
   return x;
 }
 
-void Team::broadcast(const std::vector<int>& to, Bytes& data) {
+void Team::any_of(std::vector<char>& flags) {
+  for (const Bytes& one : exchange(flags.data(), flags.size()))
+    for (std::size_t i = 0; i < flags.size(); ++i) flags[i] = flags[i] || one[i];
+}
+
+void Team::broadcast(const std::vector<int>& to, std::string_view data, Bytes& received) {
   index_t index = next_index();
   if (rank() != 0 && std::find(to.begin(), to.end(), rank()) == to.end()) return;
   std::size_t count = data.size();
   if (rank() == 0) send(to, index, &count, sizeof count);
-  else count = first_of<std::size_t>(take(0, index));
-  data.resize(count);
+  else received.resize(count = first_of<std::size_t>(take(0, index)));
   for (std::size_t at = 0; at < count; at += piece) {
     const std::size_t part = std::min(piece, count - at);
     --index;
@@ -320,7 +353,7 @@ void Team::broadcast(const std::vector<int>& to, Bytes& data) {
       look();
     } else {
       const Bytes got = take(0, index);
-      std::copy(got.begin(), got.end(), data.begin() + at);
+      std::copy(got.begin(), got.end(), received.begin() + index_t(at));
     }
   }
 }

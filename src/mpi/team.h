@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -83,8 +85,9 @@ class Team : NotCopied {
   /// Begins the next call.
   void begin_call();
   /// Calls f, this process's part of an operation on factor number `of`. Returns the failing pivot that a process has
-  /// found, or -1.
-  index_t together(Operation what, index_t of, const std::function<index_t()>& f);
+  /// found, or -1. If f makes *begun true in one process, *begun is true in all processes when together() returns or
+  /// throws; also if a process is missing, as it may have begun.
+  index_t together(Operation what, index_t of, const std::function<index_t()>& f, std::atomic<bool>* begun = nullptr);
   /// Leaves the call: `why` becomes the error of the next operation of this call in the other processes. Waits until
   /// each of them has received the error, has gone on to another call, or is missing. Then throws the error of the
   /// first process that has left the call at this operation. Returns at once if the last operation of this call has
@@ -108,6 +111,9 @@ class Team : NotCopied {
   /// Lets messages arrive and depart, sends a sign of life if one is due, and calls `watch`. Throws if another process
   /// has ended the operation. Long operations call look() several times a second.
   void look();
+  /// Lets messages arrive and depart, and sends a sign of life if one is due. Throws nothing: for work that must not be
+  /// broken off.
+  void tend() noexcept;
 
   /// Throws process_failed if the process, which this one has waited for since `since`, has left, is silent, or is
   /// gone.
@@ -115,10 +121,15 @@ class Team : NotCopied {
 
   /// Sends the data to all others, and returns the data of all processes, by process.
   std::vector<Bytes> exchange(const void* data, std::size_t bytes);
+  /// Makes each flag true that is true in one of the processes.
+  void any_of(std::vector<char>& flags);
   double largest(double x);
-  /// Sends `data` from process 0 to the processes in `to`, which receive it in `data`. Every process calls broadcast().
-  void broadcast(const std::vector<int>& to, Bytes& data);
+  /// Sends `data` from process 0 to the processes in `to`, which ignore their `data` and receive it in `received`.
+  /// Every process calls broadcast().
+  void broadcast(const std::vector<int>& to, std::string_view data, Bytes& received);
+  void broadcast(const std::vector<int>& to, Bytes& data) { broadcast(to, {data.data(), data.size()}, data); }
   std::vector<int> others() const;
+  std::vector<int> all_but_0() const;
 
   /// Tells the others that this process ends, and waits until all of them have told the same. Returns false if a
   /// process is gone or silent, so that no process should wait for the others any more.
@@ -143,6 +154,8 @@ class Team : NotCopied {
   /// Waits until each of the other processes has ended this operation or has gone on to another call.
   void wait_for_refusal();
   void progress();
+  /// Calls progress(), and sends a sign of life if one is due.
+  void exchange_messages();
   void enter(int from, const Trailer& trailer, Bytes&& message);
   std::shared_ptr<Bytes> with_trailer(Kind kind, index_t index, Bytes&& message) const;
   void tell_all(Kind kind, const void* data, std::size_t bytes);

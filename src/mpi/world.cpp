@@ -221,8 +221,8 @@ void refuse(const std::string& condition) {
                      {{"process", double(all.rank())}, {"reason", "refused"}, {"condition", condition}}));
 }
 
-void agree(const Bytes& key, const std::string& name, bool given, bool compared, Bytes& data) {
-  agree(team(), key, name, given, compared, data);
+Bytes agree(std::string_view key, const std::string& name, std::optional<std::string_view> given) {
+  return agree(team(), key, name, given);
 }
 
 std::unique_ptr<SharedFactor> deal_out(const double* R, index_t n, Uplo uplo, Precision precision,

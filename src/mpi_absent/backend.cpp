@@ -18,7 +18,7 @@ std::string configured() { return GPUCHOLMOD_MPI_CONFIGURED; }
 Place start(const std::function<void()>&, double) { refuse(); }
 void begin_call() { refuse(); }
 void refuse(const std::string&) { refuse(); }
-void agree(const Bytes&, const std::string&, bool, bool, Bytes&) { refuse(); }
+Bytes agree(std::string_view, const std::string&, std::optional<std::string_view>) { refuse(); }
 std::unique_ptr<SharedFactor> deal_out(const double*, index_t, Uplo, Precision, const cpu::Allocate&,
                                        const MakePanels&) {
   refuse();

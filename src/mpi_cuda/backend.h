@@ -8,7 +8,7 @@ namespace gpucholmod::mpi_cuda {
 
 /// Returns a maker of panels on a GPU for the columns of a process. Process `local_rank` of a machine takes the usable
 /// GPU of that number, counted from the first GPU again if there are too few. The maker throws backend_unavailable,
-/// out_of_memory, cuda_failure.
-mpi::MakePanels panels_on_gpus(int local_rank);
+/// out_of_memory, cuda_failure. If `led` is true, process 0 holds the factor on the GPUs of all where it can.
+mpi::MakePanels panels_on_gpus(int local_rank, bool led);
 
 }  // namespace gpucholmod::mpi_cuda

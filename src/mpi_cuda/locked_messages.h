@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <map>
-#include <mutex>
 #include <new>
 
 #include "base/tuning.h"
@@ -20,7 +19,7 @@ class LockedMessages : public mpi::MessageMemory {
 
   void* take(std::size_t bytes) override {
     const std::size_t size = rounded(bytes);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const cuda::OneThread one_thread;
     if (const auto found = free_.find(size); found != free_.end()) {
       void* const data = found->second;
       free_.erase(found);
@@ -35,7 +34,7 @@ class LockedMessages : public mpi::MessageMemory {
   }
   void give_back(void* data, std::size_t bytes) override {
     const std::size_t size = rounded(bytes);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const cuda::OneThread one_thread;
     if (kept_ + size <= tuning::messages_kept) {
       free_.emplace(size, data);
       kept_ += size;
@@ -54,16 +53,14 @@ class LockedMessages : public mpi::MessageMemory {
   }
 
   int device_;
-  std::mutex mutex_;
   std::multimap<std::size_t, void*> free_;
   std::size_t kept_ = 0;
 };
 
 /// Returns the message memory of a device, which exists until the process ends, as messages may exist as long.
 inline LockedMessages& messages_of(int device) {
-  static std::mutex mutex;
   static auto& all = *new std::map<int, LockedMessages>;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const cuda::OneThread one_thread;
   return all.try_emplace(device, device).first->second;
 }
 

@@ -6,7 +6,9 @@
 #include "cuda/context.h"
 #include "cuda/kernels/layout.cuh"
 #include "mpi_cuda/backend.h"
+#include "mpi_cuda/leader.h"
 #include "mpi_cuda/locked_messages.h"
+#include "mpi_cuda/own_gpu.h"
 #include "mpi_cuda/panel_pass.h"
 
 namespace gpucholmod::mpi_cuda {
@@ -129,13 +131,14 @@ class DevicePanels : public mpi::Panels<T> {
 };
 
 /// Runs the passes of a modification, each with its V of this process's columns and, behind these, of the right-hand
-/// sides. All work is queued in the stream of the context.
+/// sides. All work is queued in the stream of the context. Other threads may use GPUs between two calls.
 template <class T>
 class PanelsModification : public mpi::PanelModification<T> {
  public:
   PanelsModification(const DevicePanels<T>& R, const DevicePanels<T>* out, MatrixView<const double> V, const Task& task,
                      double scale, mpi::PanelWay way, const RightHandSideView& right, const std::function<void()>& tend)
-      : R_(R), out_(out), right_(right), tend_(tend), session_(R.context()), own_(R.end(R.layout().blocks())),
+      : R_(R), out_(out), right_(right), tend_(tend), session_(std::make_unique<Session>(R.context())),
+        own_(R.end(R.layout().blocks())),
         sides_(strips_of(right.m())),
         dz_(R.context().pool(), sides_ * STRIP * R.ld()), turns_{std::vector<Turns>(), std::vector<Turns>()} {
     const std::vector<block_columns::PassColumns> passes = block_columns::passes_of(task.k, task.removed, way.columns);
@@ -160,14 +163,21 @@ class PanelsModification : public mpi::PanelModification<T> {
     work_.device = R.device_name();
     work_.launch = way.launch;
     work_.device_bytes = bytes;
-    session_.finish();  // V is read until the copies are done
+    session_->finish();  // V is read until the copies are done
+    session_.reset();
   }
   ~PanelsModification() override {
+    const OneThread one_thread;  // and not a CurrentDevice, which may throw
+    int before = 0;
+    cudaGetDevice(&before);
+    cudaSetDevice(R_.context().device());
     cudaStreamSynchronize(stream());
     R_.context().release(std::size_t(tuning::staging_kept));
+    cudaSetDevice(before);
   }
 
   index_t modify(index_t b) override {
+    const CurrentDevice current = here();
     const int slot = int(b % 2), first = R_.first(b);
     const index_t row = R_.layout().first(b);
     turns_[slot].clear();
@@ -192,6 +202,7 @@ class PanelsModification : public mpi::PanelModification<T> {
   }
 
   void fetch_V(index_t b, double* V) override {
+    const CurrentDevice current = here();
     const index_t m = R_.layout().columns(b);
     for (const PanelPass<T>& pass : passes_) pass.fetch_V(V, m, m, index_t(R_.first(b)) * STRIP, stream());
     wait();
@@ -199,6 +210,7 @@ class PanelsModification : public mpi::PanelModification<T> {
 
   /// Returns the transforms; then, for each pass, the number of its turns and the turns; then the count of these ints.
   mpi::Bytes message(index_t b) override {
+    const CurrentDevice current = here();
     std::vector<int> numbers;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < passes_.size(); ++i) {
@@ -221,6 +233,7 @@ class PanelsModification : public mpi::PanelModification<T> {
   }
 
   void receive(index_t b, mpi::Bytes&& message) override {
+    const CurrentDevice current = here();
     const int slot = int(b % 2);
     while (!received_[slot].passed()) tend_();
     came_[slot] = std::move(message);
@@ -248,13 +261,18 @@ class PanelsModification : public mpi::PanelModification<T> {
   }
 
   void follow(index_t b, index_t first, index_t last) override {
+    const CurrentDevice current = here();
     const int begin = R_.first(first), end = R_.end(last);
     T* const out = out_ ? out_->at_strip(begin, behind(b)) : nullptr;
     follow(b, begin, end, R_.at_strip(begin, behind(b)), out);
   }
-  void carry(index_t b) override { follow(b, own_, own_ + sides_, dz_.data() + behind(b), dz_.data() + behind(b)); }
+  void carry(index_t b) override {
+    const CurrentDevice current = here();
+    follow(b, own_, own_ + sides_, dz_.data() + behind(b), dz_.data() + behind(b));
+  }
 
   void finish(Work& work) override {
+    const CurrentDevice current = here();
     const index_t n = R_.layout().n, m = right_.m();
     std::vector<T> z(n * m);
     if (m > 0) {
@@ -264,7 +282,7 @@ class PanelsModification : public mpi::PanelModification<T> {
       for (const PanelPass<T>& pass : passes_) pass.fetch_V(right_.rest.data, m, m, index_t(own_) * STRIP, stream());
     }
     wait();
-    session_.finish();
+    check(cudaStreamSynchronize(stream()), "finish the work on a factor");
     std::copy(z.begin(), z.end(), right_.out.data);
     work = work_;
   }
@@ -278,6 +296,7 @@ class PanelsModification : public mpi::PanelModification<T> {
     return {columns, std::max(own_ + sides_, 2 * panel + 1), panel, 0, own_ + sides_};
   }
   cudaStream_t stream() const { return R_.stream(); }
+  CurrentDevice here() const { return CurrentDevice(R_.context().device()); }
 
   /// Returns the description of panel b after pass i.
   Message done(index_t b, std::size_t i) const { return {R_.strips(b), int(b % 2), turns_[b % 2][i]}; }
@@ -310,7 +329,7 @@ class PanelsModification : public mpi::PanelModification<T> {
   const DevicePanels<T>* out_;
   RightHandSideView right_;
   std::function<void()> tend_;
-  Session session_;
+  std::unique_ptr<Session> session_;  ///< held while the constructor runs
   int own_, sides_;  ///< numbers of strips: of this process, and of right-hand sides
   PoolBuffer<T> dz_;
   std::deque<PanelPass<T>> passes_;
@@ -323,19 +342,14 @@ class PanelsModification : public mpi::PanelModification<T> {
 
 template <class T>
 std::unique_ptr<mpi::Panels<T>> panels_on(int local_rank, const mpi::Layout& layout, int rank) {
-  const Status now = status(false);
-  if (!now.usable) unavailable(now);
-  std::vector<int> usable;
-  for (const Device& device : now.devices)
-    if (device.usable) usable.push_back(device.id);
-  Context& context = Context::of(usable[std::size_t(local_rank) % usable.size()]);
-  return std::make_unique<DevicePanels<T>>(context, layout, rank);
+  return std::make_unique<DevicePanels<T>>(Context::of(own_gpu(local_rank)), layout, rank);
 }
 
 }  // namespace
 
-mpi::MakePanels panels_on_gpus(int local_rank) {
+mpi::MakePanels panels_on_gpus(int local_rank, bool led) {
   mpi::MakePanels make;
+  if (led) make.leader = leader_on_gpus(local_rank);
   make.of_floats = [=](const mpi::Layout& layout, int rank) { return panels_on<float>(local_rank, layout, rank); };
   make.of_doubles = [=](const mpi::Layout& layout, int rank) { return panels_on<double>(local_rank, layout, rank); };
   return make;

@@ -5,7 +5,7 @@
 
 namespace gpucholmod::mpi_cuda {
 
-mpi::MakePanels panels_on_gpus(int) {
+mpi::MakePanels panels_on_gpus(int, bool) {
   const cuda::Status why = cuda::status(false);
   throw Error(ErrorCode::backend_unavailable, why.built ? "this package was built without MPI" : why.message,
               {{"backend", "cuda"}, {"reason", std::string("not_built")}});

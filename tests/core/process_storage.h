@@ -15,8 +15,8 @@ namespace gpucholmod::test {
 /// same answer.
 class ProcessStorage : public Storage {
  public:
-  ProcessStorage(int size, bool in_place, cpu::Allocate allocate)
-      : in_place_(in_place), allocate_(std::move(allocate)), all_(size), factors_(size) {
+  ProcessStorage(int size, bool in_place, cpu::Allocate allocate, mpi::MakePanels make = {})
+      : in_place_(in_place), allocate_(std::move(allocate)), make_(std::move(make)), all_(size), factors_(size) {
     for (int p = 0; p < size; ++p) {
       transports_.emplace_back(all_, p);
       teams_.emplace_back(transports_.back(), [] {});
@@ -26,7 +26,7 @@ class ProcessStorage : public Storage {
     const Doubles given = in_triangle<double>(R, Uplo::upper);
     each([&](int p) {
       const double* const own = p == 0 ? given.data() : nullptr;
-      factors_[p] = mpi::deal_out(teams_[p], own, R.cols(), Uplo::upper, precision, allocate_);
+      factors_[p] = mpi::deal_out(teams_[p], own, R.cols(), Uplo::upper, precision, allocate_, make_);
     });
   }
   Doubles get() const override {
@@ -79,6 +79,7 @@ class ProcessStorage : public Storage {
 
   bool in_place_;
   cpu::Allocate allocate_;
+  mpi::MakePanels make_;
   Threads all_;
   std::deque<Threads::Process> transports_;
   std::deque<mpi::Team> teams_;

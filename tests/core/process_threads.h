@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -88,15 +89,17 @@ class Threads {
   std::mt19937 random_{7};
 };
 
-/// Calls f(team) in a thread for each process. Returns the error of each process, if there is one.
+/// Calls f(team) in a thread for each process. Returns the error of each process, if there is one. Long operations of
+/// process p call watch(p).
 template <class F>
-std::vector<std::optional<Error>> in_processes(Threads& all, int size, double limit, F&& f) {
+std::vector<std::optional<Error>> in_processes(Threads& all, int size, double limit, F&& f,
+                                               const std::function<void(int)>& watch = [](int) {}) {
   std::vector<std::optional<Error>> errors(size);
   std::vector<std::thread> threads;
   for (int p = 0; p < size; ++p)
     threads.emplace_back([&, p] {
       Threads::Process transport(all, p);
-      mpi::Team team(transport, [] {});
+      mpi::Team team(transport, [&, p] { watch(p); });
       team.set_limit(limit);
       try {
         f(team);

@@ -5,6 +5,7 @@
 #include "batch_storage.h"
 #include "c_storage.h"
 #include "cpu/host_factor.h"
+#include "led_here.h"
 #include "process_storage.h"
 
 /// The contract of modifications, for every storage that needs no GPU.
@@ -56,8 +57,11 @@ StorageKind matrix(const char* name, Where where, Uplo uplo = Uplo::upper, Metho
   return kind;
 }
 
-StorageKind processes(const char* name, int size, bool in_place) {
-  const auto make = [=] { return std::make_unique<ProcessStorage>(size, in_place, cpu::ordinary_memory); };
+StorageKind processes(const char* name, int size, bool in_place, bool led = false) {
+  const auto make = [=] {
+    return std::make_unique<ProcessStorage>(size, in_place, cpu::ordinary_memory,
+                                            led ? led_here(1, cpu::ordinary_memory) : mpi::MakePanels());
+  };
   StorageKind kind{name, make, in_place};
   kind.same_bits_as = held_as_new_one;
   kind.polls_before_an_update = !in_place;
@@ -108,6 +112,8 @@ std::vector<StorageKind> storages() {
           processes("OneProcessInPlace", 1, true),
           processes("ThreeProcesses", 3, false),
           processes("ThreeProcessesInPlace", 3, true),
+          processes("LedByOneOfThree", 3, false, true),
+          processes("LedByOneOfThreeInPlace", 3, true, true),
           member,
           member_in_place,
           c_interface("C", false),

@@ -33,16 +33,22 @@ TEST(ProcessesFailures, TheSameErrorInAll) {
     ASSERT_TRUE(full);
     EXPECT_EQ(full->code(), ErrorCode::out_of_memory);
     EXPECT_EQ(number(*full, "process"), 2);
-    mpi::Bytes none, key{'a'}, other{team.rank() == 1 ? 'b' : 'a'}, data(100, team.rank() == 2 ? 'x' : 'y');
-    for (const auto& error : {error_of([&] { mpi::agree(team, other, "V", true, true, none); }),
-                              error_of([&] { mpi::agree(team, key, "V", team.rank() > 0, true, none); }),
-                              error_of([&] { mpi::agree(team, key, "V", true, true, data); })}) {
+    const std::string other = team.rank() == 1 ? "b" : "a", x(100, team.rank() == 2 ? 'x' : 'y');
+    const std::optional<std::string_view> nothing;
+    for (const auto& error : {error_of([&] { mpi::agree(team, other, "V", ""); }),
+                              error_of([&] { mpi::agree(team, "a", "V", team.rank() > 0 ? "" : nothing); }),
+                              error_of([&] { mpi::agree(team, "a", "V", x); })}) {
       ASSERT_TRUE(error);
       EXPECT_EQ(error->code(), ErrorCode::bad_argument);
     }
-    if (team.rank() != 1) data = mpi::Bytes(100, 'z');
-    mpi::agree(team, key, "V", team.rank() != 1, true, data);
-    EXPECT_EQ(data, mpi::Bytes(100, 'z'));
+    const std::string z(100, 'z');
+    const mpi::Bytes told = mpi::agree(team, "a", "V", team.rank() == 1 ? nothing : z);
+    EXPECT_EQ(std::string(told.begin(), told.end()), team.rank() == 1 ? z : "");
+    for (std::size_t at = 0; at < z.size(); ++at) {  // every byte counts
+      std::string changed = z;
+      if (team.rank() == 2) ++changed[at];
+      EXPECT_TRUE(error_of([&] { mpi::agree(team, "a", "V", changed); })) << at;
+    }
     const auto f = made(p.R);
     ++count;
   }));

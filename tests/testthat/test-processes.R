@@ -169,28 +169,47 @@ test_that("a process that is interrupted between two operations of a call makes 
 test_that("on GPUs, each process its own or all the same, a factor is modified and used as every other", {
   skip_on_cran()
   skip_without_gpu()
+  for (led in c(TRUE, FALSE)) {
+    run <- in_processes(2, c(
+      sprintf("options(gpucholmod.led = %s)", led),
+      "R <- diag(2, 700) + outer(1:700, 1:700, function(i, j) (i < j) * sin(i + 3 * j) / 100)",
+      "V <- matrix(sin(1:2800), 700) / 20; z <- cbind(cos(1:700), 1)",
+      "own <- function(x) if (rank == 0) x",
+      "f <- chol_factor(own(R), processes = TRUE, backend = 'cuda')",
+      "tell(grepl('on device', format(f)), inherits(f, 'process_factor'), f$led)",
+      "g <- cholupdate_gpu(f, own(V), weights = c(1, 1, -0.1, 1), scale = 0.7, z = own(z), y = own(matrix(1, 4, 2)))",
+      "h <- cholupdate_gpu(gpu_factor(R), V, weights = c(1, 1, -0.1, 1), scale = 0.7, z = z, y = matrix(1, 4, 2))",
+      "r <- as.matrix(g$R)",
+      "tell(isTRUE(all.equal(g$z, h$z, tolerance = 1e-12)),",
+      "  if (rank == 0) isTRUE(all.equal(r, as.matrix(h$R), tolerance = 1e-13)) else is.null(r))",
+      "tell(isTRUE(all.equal(solve(g$R, own(z)), solve(h$R, z), tolerance = 1e-11)),",
+      "  abs(logdet(g$R) - logdet(h$R)) < 1e-10, drift(f) == 0)",
+      "d <- copy_factor(f); V[600, ] <- 3; tell(class_of(cholupdate_gpu(d, V, downdate = TRUE, in_place = TRUE)),",
+      "  last$pivot)",
+      "same <- as.matrix(d); tell(if (rank == 0) identical(same, R) else is.null(same))",
+      "tell(last_cholupdate()$backend, last_cholupdate()$method)",
+      "e <- cholinsert_gpu(choldelete_gpu(d, 3:5), own(replace(numeric(698), 7, 9)), at = 7)",
+      "choldelete_gpu(e, 1, in_place = TRUE); tell(dim(e)[1])",
+      "x <- solve_modified(f, own(V), own(V[, 1])); y <- solve_modified(gpu_factor(R), V, V[, 1])",
+      "tell(isTRUE(all.equal(x, y, tolerance = 1e-10)))"
+    ))
+    expect_told(run, 0:1, c(
+      paste("TRUE TRUE", led), "TRUE TRUE", "TRUE TRUE TRUE", "gpucholmod_not_positive_definite 600", "TRUE",
+      "cuda persistent", "697", "TRUE"
+    ))
+    expect_equal(run$status, 0L)
+  }
+})
+
+test_that("whether process 0 may hold a factor on the GPUs of all is TRUE or FALSE, and the same in all processes", {
+  skip_on_cran()
   run <- in_processes(2, c(
-    "R <- diag(2, 700) + outer(1:700, 1:700, function(i, j) (i < j) * sin(i + 3 * j) / 100)",
-    "V <- matrix(sin(1:2800), 700) / 20; z <- cbind(cos(1:700), 1)",
-    "own <- function(x) if (rank == 0) x",
-    "f <- chol_factor(own(R), processes = TRUE, backend = 'cuda')",
-    "tell(grepl('on device', format(f)), inherits(f, 'process_factor'))",
-    "g <- cholupdate_gpu(f, own(V), weights = c(1, 1, -0.1, 1), scale = 0.7, z = own(z), y = own(matrix(1, 4, 2)))",
-    "h <- cholupdate_gpu(gpu_factor(R), V, weights = c(1, 1, -0.1, 1), scale = 0.7, z = z, y = matrix(1, 4, 2))",
-    "r <- as.matrix(g$R)",
-    "tell(isTRUE(all.equal(g$z, h$z, tolerance = 1e-12)),",
-    "  if (rank == 0) isTRUE(all.equal(r, as.matrix(h$R), tolerance = 1e-13)) else is.null(r))",
-    "tell(isTRUE(all.equal(solve(g$R, own(z)), solve(h$R, z), tolerance = 1e-11)),",
-    "  abs(logdet(g$R) - logdet(h$R)) < 1e-10, drift(f) == 0)",
-    "d <- copy_factor(f); V[600, ] <- 3; tell(class_of(cholupdate_gpu(d, V, downdate = TRUE, in_place = TRUE)),",
-    "  last$pivot)",
-    "same <- as.matrix(d); tell(if (rank == 0) identical(same, R) else is.null(same))",
-    "tell(last_cholupdate()$backend, last_cholupdate()$method); tell(dim(choldelete_gpu(d, 3:5))[1])"
+    "options(gpucholmod.led = if (rank == 0) 1 else TRUE)",
+    "tell(class_of(chol_factor(if (rank == 0) diag(3), processes = TRUE)), last$argument, last$process)",
+    "options(gpucholmod.led = rank == 0)",
+    "tell(class_of(chol_factor(if (rank == 0) diag(3), processes = TRUE)), last$argument)"
   ))
-  expect_told(run, 0:1, c(
-    "TRUE TRUE", "TRUE TRUE", "TRUE TRUE TRUE", "gpucholmod_not_positive_definite 600", "TRUE", "cuda persistent", "697"
-  ))
-  expect_equal(run$status, 0L)
+  expect_told(run, 0:1, c("gpucholmod_bad_argument gpucholmod.led 0", "gpucholmod_bad_argument processes"))
 })
 
 test_that("without a GPU, all processes say so", {

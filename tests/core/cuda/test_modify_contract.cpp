@@ -1,10 +1,13 @@
 #include "../modify_diagonal.h"
 
 #include "../batch_storage.h"
+#include "../process_storage.h"
 #include "base/semidefinite.h"
+#include "cpu/host_factor.h"
 #include "cuda/device_batch.h"
 #include "factor_call.h"
 #include "gpu_memory.h"
+#include "mpi_cuda/backend.h"
 
 /// The contract of modifications, for every storage on a GPU.
 namespace gpucholmod::test {
@@ -46,6 +49,17 @@ StorageKind streamed(const char* name, Where where, Uplo uplo = Uplo::upper, boo
   return kind;
 }
 
+/// Returns a factor that process 0 holds on a GPU which is that of all three processes.
+StorageKind led(const char* name, bool in_place) {
+  const auto make = [=] {
+    return std::make_unique<ProcessStorage>(3, in_place, cpu::ordinary_memory, mpi_cuda::panels_on_gpus(0, true));
+  };
+  StorageKind kind{name, make, in_place};
+  kind.always_polls = kind.takes_zeros = false;
+  kind.same_bits_as = held_as_new_one;
+  return kind;
+}
+
 StorageKind batch(const char* name, bool in_place) {
   StorageKind kind{name, [=] { return std::make_unique<BatchStorage>(in_place, batch_on_gpu); }, in_place};
   kind.takes_zeros = kind.names_row_of_overflow = false;
@@ -82,6 +96,8 @@ std::vector<StorageKind> storages() {
                                   in_place,
                                   two,
                                   two_in_place,
+                                  led("LedByOneOfThree", false),
+                                  led("LedByOneOfThreeInPlace", true),
                                   handle,
                                   memory,
                                   callers_memory("CallersMemoryLower", GPUCHOLMOD_LOWER, true),

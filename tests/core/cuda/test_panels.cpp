@@ -78,7 +78,7 @@ index_t narrow(index_t) { return 128; }
 index_t wide(index_t) { return 384; }
 
 mpi::MakePanels in_turn(index_t (*width)(index_t)) {
-  const mpi::MakePanels make = mpi_cuda::panels_on_gpus(0);
+  const mpi::MakePanels make = mpi_cuda::panels_on_gpus(0, false);
   mpi::MakePanels made;
   made.width = width;
   made.of_floats = [=](const mpi::Layout& layout, int rank) {
