@@ -2,17 +2,19 @@
 // block transforms were there from the start. Not part of the package; the figures are in tried.md, "64 columns in one
 // reading".
 //
-//   nvcc -std=c++17 -O3 -gencode arch=compute_90,code=sm_90 -Xptxas -v log/wide_pass.cu -o wide_pass && ./wide_pass [n...]
+//   nvcc -std=c++17 -O3 -gencode arch=compute_90,code=sm_90 -Xptxas -v log/wide_pass.cu -o wide_pass
+//   ./wide_pass [n...]         or n@B for B thread blocks, one a multiprocessor
 //
 // Block transforms are random numbers of moderate size. There is no chain, there are no flags, and all thread blocks
-// update; diagonal blocks are left out. "64 fused": a warp applies both transforms to a tile that it keeps in registers.
-// "64 pairs": two warps share a group of columns; the first applies the first transform and hands R~ over in shared
+// update; diagonal blocks are left out. "64 fused": a warp applies both transforms to a tile that it keeps in
+// registers. "64 pairs": two warps share a group of columns; the first applies the first transform and hands R~ over in shared
 // memory, the second applies the second. "32 x2": two launches. "no products": copies alone. All variants are first
 // compared with a plain kernel of the same formulas.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 #include <cuda_runtime.h>
@@ -406,12 +408,15 @@ void add(std::vector<Variant>& to, const char* name, bool shared_V, bool two) {
 }
 
 int main(int argc, char** argv) {
-  std::vector<int> sizes;
-  for (int i = 1; i < argc; ++i) sizes.push_back(atoi(argv[i]));
-  if (sizes.empty()) sizes = {8192, 16384, 32768};
   cudaDeviceProp prop;
   CK(cudaGetDeviceProperties(&prop, 0));
   const int sms = prop.multiProcessorCount;
+  std::vector<std::pair<int, int>> sizes;  // n, thread blocks
+  for (int i = 1; i < argc; ++i) {
+    const char* const at = strchr(argv[i], '@');
+    sizes.push_back({atoi(argv[i]), at ? std::min(sms, atoi(at + 1)) : sms});
+  }
+  if (sizes.empty()) sizes = {{8192, sms}, {16384, sms}, {32768, sms}};
   printf("%s, %d multiprocessors\n", prop.name, sms);
   std::vector<Variant> all;
   all.push_back({"plain", 8, 32, 0, false, false, true, queue_plain});
@@ -468,20 +473,20 @@ int main(int argc, char** argv) {
 
   cudaEvent_t begin, end;
   CK(cudaEventCreate(&begin)); CK(cudaEventCreate(&end));
-  for (int n : sizes) {
+  for (auto [n, grid] : sizes) {
     n = n / 64 * 64;
     const Problem p(n);
     const double elements = 64.0 * 64 * (double(n / 64) * (n / 64 - 1) / 2), bytes = 16 * elements;
     double plain_speed = 1;
     std::vector<std::pair<std::string, double>> best;  // of each kind
-    printf("\nn = %d\n%-34s %3s %5s %9s %9s %8s %8s %8s  V in shared\n", n, "variant", "W", "regs", "ms", "least",
+    printf("\nn = %d, %d thread blocks\n%-34s %3s %5s %9s %9s %8s %8s %8s  V in shared\n", n, grid, "variant", "W", "regs", "ms", "least",
            "GB/s", "TFLOPS", "ideal/ms");
     for (const Variant& v : all) {
       std::vector<float> ms;
       int room = 0, of = 0;
       for (int i = 0; i < 8; ++i) {
         CK(cudaEventRecord(begin));
-        room = v.queue(v, p, sms, of);
+        room = v.queue(v, p, grid, of);
         CK(cudaEventRecord(end));
         CK(cudaEventSynchronize(end));
         float t;
