@@ -7,8 +7,8 @@
 //
 // Block transforms are random numbers of moderate size. There is no chain, there are no flags, and all thread blocks
 // update; diagonal blocks are left out. "64 fused": a warp applies both transforms to a tile that it keeps in
-// registers. "64 pairs": two warps share a group of columns; the first applies the first transform and hands R~ over in shared
-// memory, the second applies the second. "32 x2": two launches. "no products": copies alone. All variants are first
+// registers. "64 pairs": two warps share a group of columns; the first applies the first transform and hands R~ over in
+// shared memory, the second applies the second. "32 x2": two launches. "no products": copies alone. All variants are first
 // compared with a plain kernel of the same formulas.
 #include <algorithm>
 #include <cmath>
@@ -479,8 +479,8 @@ int main(int argc, char** argv) {
     const double elements = 64.0 * 64 * (double(n / 64) * (n / 64 - 1) / 2), bytes = 16 * elements;
     double plain_speed = 1;
     std::vector<std::pair<std::string, double>> best;  // of each kind
-    printf("\nn = %d, %d thread blocks\n%-34s %3s %5s %9s %9s %8s %8s %8s  V in shared\n", n, grid, "variant", "W", "regs", "ms", "least",
-           "GB/s", "TFLOPS", "ideal/ms");
+    printf("\nn = %d, %d thread blocks\n%-34s %3s %5s %9s %9s %8s %8s %8s  V in shared\n", n, grid, "variant", "W",
+           "regs", "ms", "least", "GB/s", "TFLOPS", "ideal/ms");
     for (const Variant& v : all) {
       std::vector<float> ms;
       int room = 0, of = 0;
