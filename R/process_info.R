@@ -48,9 +48,9 @@
 #' one machine take its GPUs in turn, as `CUDA_VISIBLE_DEVICES` shows them; several processes may share a GPU.
 #'
 #' On one machine, process 0 holds the factor on the GPUs of all processes, as `chol_factor(R, devices = )` does in one
-#' process. All functions are carried out by process 0, which tells the results to the others. They take as long as in
-#' one process, and have the same bits. This needs GPUs that process 0 sees, of one compute capability, and, if there
-#' are several, with access to each other's memory (NVLink).
+#' process. All functions are carried out by process 0, which tells the results to the others. The GPUs work as long as
+#' for one process, with the same bits; a call takes longer by what the processes tell each other. This needs GPUs that
+#' process 0 sees, of one compute capability, and, if there are several, with access to each other's memory (NVLink).
 #'
 #' Otherwise, or with `options(gpucholmod.led = FALSE)` in all processes, each GPU gets panels of n/16 columns, 512 to
 #' 2,048 of them, of which it stores all n rows. All GPUs must have one compute capability.
