@@ -8,8 +8,8 @@
 // Block transforms are random numbers of moderate size. There is no chain, there are no flags, and all thread blocks
 // update; diagonal blocks are left out. "64 fused": a warp applies both transforms to a tile that it keeps in
 // registers. "64 pairs": two warps share a group of columns; the first applies the first transform and hands R~ over in
-// shared memory, the second applies the second. "32 x2": two launches. "no products": copies alone. All variants are first
-// compared with a plain kernel of the same formulas.
+// shared memory, the second applies the second. "32 x2": two launches. "no products": copies alone. All variants are
+// first compared with a plain kernel of the same formulas.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

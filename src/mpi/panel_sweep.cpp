@@ -125,9 +125,7 @@ void PanelSweep<T>::tell_right_sides() {
     std::memcpy(told.data(), task_.right.out.data, sizeof(double) * numbers);
     std::memcpy(told.data() + sizeof(double) * numbers, task_.right.rest.data, sizeof(double) * rest);
   }
-  std::vector<int> others;
-  for (int p = 1; p < team_.size(); ++p) others.push_back(p);
-  team_.broadcast(others, told);
+  team_.broadcast(team_.all_but_0(), told);
   if (team_.rank() == 0) return;
   std::memcpy(task_.right.out.data, told.data(), sizeof(double) * numbers);
   std::memcpy(task_.right.rest.data, told.data() + sizeof(double) * numbers, sizeof(double) * rest);

@@ -78,6 +78,19 @@ inline double away(const Doubles& got, const Doubles& right) {
   return (got / by - right / by).norm() / (right / by).norm();
 }
 
+/// Expects f() to throw Stop in process `stopped`, and the error of a process that was stopped in the others.
+template <class Stop, class F>
+void expect_stopped(int rank, int stopped, F&& f) {
+  if (rank == stopped) {
+    EXPECT_THROW(f(), Stop);
+    return;
+  }
+  const auto error = error_of(f);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(text(*error, "reason"), "stopped");
+  EXPECT_EQ(number(*error, "process"), stopped);
+}
+
 inline void expect_none(const std::vector<std::optional<Error>>& errors) {
   for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
 }

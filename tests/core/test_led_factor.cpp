@@ -95,14 +95,7 @@ TEST(LedFactor, IsStoppedWhileItChanges) {
       const auto modify = [&] {
         f->modify(p.V.data(), task(n, 5, 0, Precision::double_), in_place ? nullptr : &made, poll, begun);
       };
-      if (team.rank() == 0) {
-        EXPECT_THROW(modify(), Stop);
-      } else {
-        const auto error = error_of(modify);
-        ASSERT_TRUE(error);
-        EXPECT_EQ(text(*error, "reason"), "stopped");
-        EXPECT_EQ(number(*error, "process"), 0);
-      }
+      expect_stopped<Stop>(team.rank(), 0, modify);
       EXPECT_EQ(begun, in_place);
       EXPECT_FALSE(made);
       EXPECT_EQ(led(team, p.R)->order(), n);

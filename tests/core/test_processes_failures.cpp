@@ -72,14 +72,7 @@ TEST(ProcessesFailures, OneIsInterrupted) {
         if (team.rank() == 1 && done > 0.2) throw Stop();
       };
       const auto modify = [&] { f->modify(p.V.data(), t, in_place ? nullptr : &made, poll, begun); };
-      if (team.rank() == 1) {
-        EXPECT_THROW(modify(), Stop);
-      } else {
-        const auto error = error_of(modify);
-        ASSERT_TRUE(error);
-        EXPECT_EQ(text(*error, "reason"), "stopped");
-        EXPECT_EQ(number(*error, "process"), 1);
-      }
+      expect_stopped<Stop>(team.rank(), 1, modify);
       EXPECT_EQ(begun, in_place);
       EXPECT_FALSE(made);
       const auto again = mpi::deal_out(team, p.R.data(), n, Uplo::upper, Precision::double_, allocate);
