@@ -90,7 +90,7 @@ Work scale_stored(Storage& R, double scale, std::unique_ptr<HeldFactor>* made, s
 ///     finish(work)        waits until the device has done all, and records in `work` what the modification took
 ///   another()             allocates memory for a second factor
 ///   divided(e), scaled(by)   a second factor: R / 2^e to be computed with, and `by` R as a result
-///   multiply(by)          multiplies a result by `by` in place
+///   scale_by(by)          multiplies a result by `by` in place
 ///   settle_range()        looks at a result that may have come near the ends of the range
 ///   replace(other, made, begun)
 ///                         moves the factor in `other` to *made, or, if `made` is null, to this factor. Sets `begun`
@@ -142,7 +142,7 @@ Work modify_stored(Storage& R, const ColumnsOfV& V, const Task& task, std::uniqu
     if (!other) other = sweep.second([&] { return ahead.rescale ? R.divided(ahead.e) : R.another(); });
     if (const index_t pivot = sweep.run(ahead.rescale ? *other : R, other.get(), nullptr, work); pivot >= 0)
       return pivot;
-    if (ahead.rescale) other->multiply(std::scalbn(task.scale, ahead.e));
+    if (ahead.rescale) other->scale_by(std::scalbn(task.scale, ahead.e));
     other->set_range(ahead.range);
     if (careful) other->settle_range();
     return -1;

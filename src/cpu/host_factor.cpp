@@ -205,7 +205,7 @@ class HostFactor : public HeldFactor {
     made->range_ = {by * range_.most, by * range_.least};
     return made;
   }
-  void multiply(double by) { store_factor(view(), Uplo::upper, by, own()); }
+  void scale_by(double by) { store_factor(view(), Uplo::upper, by, own()); }
   /// Throws bad_diagonal.
   void settle_range() {
     for (index_t j = 0; j < n_; ++j) require_normal(view()(j, j), j);

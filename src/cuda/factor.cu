@@ -200,7 +200,7 @@ class Factor : public ReshapedStorage<T> {
     made->most_ = by * most_;
     return made;
   }
-  void multiply(double by) { scale_factor<T>(R(), by, R(), Scaled::result, context_); }
+  void scale_by(double by) { scale_factor<T>(R(), by, R(), Scaled::result, context_); }
   void settle_range() {}
   void replace(std::unique_ptr<Factor> other, std::unique_ptr<HeldFactor>* made, std::atomic<bool>& begun) {
     if (made) {

@@ -172,7 +172,7 @@ class Shared : public SharedStorage<T> {
   std::unique_ptr<Shared> another() const { return another(layout_.n); }
   std::unique_ptr<Shared> divided(int e) const { return multiplied(std::scalbn(1.0, -e), Result::no); }
   std::unique_ptr<Shared> scaled(double by) const { return multiplied(by, Result::yes); }
-  void multiply(double by) { copy_columns(columns_, columns_, by, Result::yes); }
+  void scale_by(double by) { copy_columns(columns_, columns_, by, Result::yes); }
   /// Finds the bounds of a result anew. Throws bad_diagonal if a diagonal entry is no normal number.
   void settle_range() {
     require_normal_diagonal(columns_);

@@ -232,7 +232,8 @@ inline void refuse_what_vanishes_when_moved(const KeepGrowing& keep, Precision p
       const auto before = numbers(*held);
       std::unique_ptr<HeldBatch> made;
       std::atomic<bool> begun{false};
-      const auto error = error_of([&] { held->shift({{from}, {to}}, in_place ? nullptr : &made, begun); });
+      const BatchShift move{{from}, {to}};
+      const auto error = error_of([&] { held->shift(move, in_place ? nullptr : &made, begun); });
       ASSERT_TRUE(error);
       EXPECT_EQ(error->code(), ErrorCode::bad_diagonal);
       EXPECT_EQ(std::get<double>(*field(*error, "member")), 1);

@@ -10,8 +10,6 @@
 namespace gpucholmod::test {
 namespace {
 
-constexpr double Inf = std::numeric_limits<double>::infinity();
-
 template <class S>
 Request request_for(const Problem<S>& p, const Way& way, const Vanishing& how, Uplo uplo) {
   Request request = by(way, sizeof(S) == 8 ? Precision::double_ : Precision::single);
