@@ -20,8 +20,8 @@
 #' precision.
 #'
 #' @param f A handle from [chol_factor()], [gpu_factor()] or [gpu_chol()].
-#' @return The estimated relative error of \eqn{A}: a number, 0 if the factor was not modified, `NA` if the trace is too
-#'   large to represent. The number of modifications is `f$modifications`.
+#' @return The estimated relative error of \eqn{A}: a number, 0 if the factor was not modified, `NA` if the trace or its
+#'   errors are too large or too small for doubles. The number of modifications is `f$modifications`.
 #' @seealso [chol_factor()]
 #' @examples
 #' f <- chol_factor(chol(diag(3) + 1))
@@ -34,5 +34,7 @@
 drift <- function(f) {
   if (missing(f)) require_given("f")
   live(f)
-  if (f$error == 0 || f$n == 0L) 0 else if (is.finite(f$trace)) f$error / f$trace else NA_real_
+  if (f$n == 0L || (f$error == 0 && f$modifications == 0L)) return(0)
+  least <- .Machine$double.xmin / .Machine$double.eps  # of a smaller trace the errors are no normal numbers
+  if (is.finite(f$trace) && f$trace >= least) f$error / f$trace else NA_real_
 }

@@ -130,6 +130,10 @@ modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, p
   batch_value(done$R, done, sides, check)
 }
 
+# A matrix V has one column for each member in one of these functions, and is one change of R in the other.
+#' @export
+cholupdate_gpu.chol_batch <- function(R, V, ...) stop_not_numeric(R, "R")
+
 #' @rdname cholupdate_batch
 #' @export
 cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = NULL, scale = 1, z = NULL, y = NULL,

@@ -242,7 +242,9 @@ stop_not_numeric <- function(x, argument) {
   } else if (of("Matrix") || is.data.frame(x)) {
     "; convert it with as.matrix() first"
   } else if (argument == "R" && inherits(x, "chol_batch")) {
-    "; R[[i]] is the factor of member i"
+    "; cholupdate_batch() modifies its members, and R[[i]] is the factor of member i"
+  } else if (argument == "R" && inherits(x, "chol_factor")) {
+    "; cholupdate_gpu() modifies a handle, and as.matrix(R) is the factor as a matrix"
   } else if (argument == "R" && is.list(x) && !is.object(x)) {
     "; chol_batch(R) makes a batch of many"
   }

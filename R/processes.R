@@ -137,7 +137,7 @@ deal_factor <- function(R, uplo, precision, backend, device, capacity) {
 # Returns `given`, the arguments of a call, with the arguments `names` replaced by those of process 0. They may be NULL
 # in other processes, but every process has to name them: a process that does not name an argument does not wait for it.
 with_agreed <- function(given, names, asked) {
-  named <- intersect(names, names(given))
+  named <- names[names %in% names(given)]
   if (!length(named)) return(given)
   own <- if (processes_here()$rank == 0L || length(compacted(given[named]))) given[named]
   given[named] <- agreed(own, named[[1L]], c(asked, named))
@@ -147,31 +147,23 @@ with_agreed <- function(given, names, asked) {
 # Returns a list without its NULL elements.
 compacted <- function(x) Filter(Negate(is.null), x)
 
-# Sets `control` to as many threads as are of use to a process, unless threads were asked for.
-with_threads <- function(given) {
-  if (is.null(given$control) && is.null(getOption("gpucholmod.threads"))) {
-    given$control <- cholupdate_control(threads = processes_here()$threads)
-  }
-  given
-}
-
 # Calls f(R, x, ...), a method for one process, with the rest of `given`, which must be the same in all processes. x:
 # list(name = columns), with `rows` rows or, if that is NULL, as many as in process 0. names: see with_agreed().
 carry_out_together <- function(f, what, R, x, rows, names, given) {
   together({
     live(R, "R")
-    asked <- list(what, given[setdiff(names(given), names)])
+    asked <- list(what, given[!names(given) %in% names])
     if (!length(x)) agreed(TRUE, "processes", asked)
     else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked)
                     else agreed_columns(x[[1L]], rows, names(x), asked)
     given <- with_agreed(given, names, asked)
-    do.call(f, c(list(R), unname(x), with_threads(given)), quote = TRUE)
+    do.call(f, c(list(R), unname(x), given), quote = TRUE)
   })
 }
 
 #' @export
 cholupdate_gpu.process_factor <- function(R, V = NULL, ...) {
-  carry_out_together(cholupdate_gpu.chol_factor, "cholupdate_gpu", R, list(V = V), R$n, c("z", "y", "rss"), list(...))
+  carry_out_together(cholupdate_gpu.cpu_factor, "cholupdate_gpu", R, list(V = V), R$n, c("z", "y", "rss"), list(...))
 }
 
 #' @export
@@ -198,7 +190,6 @@ cholpermute_gpu.process_factor <- function(R, order, ...) {
 # Calls solve_modified() of `R`, with V and b of process 0, within together().
 solve_modified_by_all <- function(R, V, b, given) {
   live(R, "R")
-  given <- with_threads(given)
   asked <- list("solve_modified", given[setdiff(names(given), "control")])
   V <- agreed(V, "V", asked)
   told <- agreed(if (R$process == 0L || !is.null(b)) list(b), "b", asked)

@@ -212,6 +212,7 @@ index_t modify_held(HeldFactor& R, SEXP handle, SEXP modified, SEXP V, Request& 
   require_rows("V", rows_of(V), R.order());
   require_rows("V", what.n, R.order());
   what.precision = R.precision();
+  if (what.threads == 0) what.threads = R.threads();
   NewFields fields(modified, false);
   Begun<HeldFactor> changed(modified);
   std::unique_ptr<HeldFactor> made;

@@ -75,7 +75,7 @@ struct Reshape {
     MatrixOfR memory;
     const Turned<double> given(REAL(matrix), Rf_nrows(matrix), Uplo::upper);
     const std::unique_ptr<HeldFactor> R = cpu::borrow(given.data(), Rf_nrows(matrix), memory.allocate());
-    Request what = asked(R->order());
+    Request what = asked(*R);
     given.turn(what.sides.get());
     const Result result(request, what, new_order(R->order()));
     std::unique_ptr<HeldFactor> made;
@@ -89,7 +89,7 @@ struct Reshape {
   SEXP of_handle(F&& f) const {
     const bool in_place = modified == held;
     const Use<HeldFactor> R(held, in_place ? For::changing : For::reading);
-    Request what = asked(R->order());
+    Request what = asked(*R);
     const Result result(request, what, new_order(R->order()));
     NewFields fields(modified, true);
     Begun<HeldFactor> changed(modified);
@@ -106,9 +106,9 @@ struct Reshape {
 
   /// Returns the new order, which is not negative even if the factor has lost rows since R looked at it; f throws then.
   index_t new_order(index_t n) const { return std::max<index_t>(n + (coming ? k : -k), 0); }
-  Request asked(index_t n) const {
-    Request what = resolved(to_request(request, n, k), Choice{});
-    what.threads = threads_for(what.threads);
+  Request asked(const HeldFactor& R) const {
+    Request what = resolved(to_request(request, R.order(), k), Choice{});
+    what.threads = threads_for(what.threads == 0 ? R.threads() : what.threads);
     what.removed = coming ? k : 0;  // rss shrinks by squares of `rest`, as for columns that a modification takes away
     return what;
   }

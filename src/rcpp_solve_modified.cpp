@@ -51,6 +51,7 @@ Rcpp::List rcpp_solve_modified(SEXP held, Rcpp::List members, SEXP weights, Rcpp
     const index_t n = R.order(), f = k.size();
     ModifiedSystems systems;
     systems.asked = to_request(request, n, 1);
+    if (systems.asked.threads == 0) systems.asked.threads = R.threads();
     require_rows("V", Rf_nrows(V), n);
     if (b != R_NilValue) require_rows("b", Rf_xlength(b), n * m * (own_b ? f : 1));
     systems.k.assign(k.begin(), k.end());

@@ -32,6 +32,8 @@ class HeldFactor {
   /// Sets the entries of the diagonal in `rows` to `value`, a positive number of the factor's scalar.
   virtual void set_diagonal(const std::vector<index_t>& rows, double value) = 0;
   virtual int processes() const { return 0; }  ///< processes that share the factor (mpi/factor.h); 0: not dealt out
+  /// Returns the number of CPU threads of use to this process; 0: as many as the machine has cores.
+  virtual int threads() const { return 0; }
 
   /// Makes each flag true that is true in one of the processes, so that rounding cannot make processes choose
   /// differently. Does nothing if one process holds the factor.

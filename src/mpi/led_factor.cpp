@@ -24,12 +24,17 @@ class Told {
   void matrix(MatrixView<double> X) {
     for (index_t j = 0; j < X.cols; ++j) numbers(X.col(j), sizeof(double) * std::size_t(X.rows));
   }
-  /// Names all of `work` but its timeline, which process 0 alone has.
-  void work(Work& work) {
-    index_t length = index_t(work.device.size());
+  /// Names a string or a vector, and its length.
+  template <class List>
+  void list(List& x) {
+    index_t length = index_t(x.size());
     number(length);
-    work.device.resize(std::size_t(length));
-    numbers(work.device.data(), work.device.size());
+    x.resize(std::size_t(length));
+    numbers(x.data(), x.size() * sizeof x[0]);
+  }
+  void work(Work& work) {
+    list(work.device);
+    list(work.timeline);
     for (index_t* const x : {&work.pivot, &work.panels, &work.blocks, &work.fallbacks, &work.rescalings}) number(*x);
     for (double* const x : {&work.device_bytes, &work.squares[0], &work.squares[1], &work.seconds}) number(*x);
     number(work.device_ranks);
@@ -106,6 +111,7 @@ class LedFactor : public SharedFactor {
   int device() const override { return home_.gpu.device; }
   std::string device_name() const override { return home_.gpu.name; }
   int processes() const override { return team_.size(); }
+  int threads() const override { return team_.threads(); }
 
   void any_of(std::vector<char>& flags) const override {
     team_.together(Operation::flags, number_, [&] {

@@ -36,6 +36,7 @@ class SharedStorage : public SharedFactor {
   int device() const override { return on_gpu() ? columns_.panels()->device() : -1; }
   std::string device_name() const override { return on_gpu() ? columns_.panels()->device_name() : ""; }
   int processes() const override { return team_.size(); }
+  int threads() const override { return team_.threads(); }
 
   void deal(const double* given, Uplo uplo) {
     const index_t n = layout_.n;

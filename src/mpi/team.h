@@ -79,6 +79,9 @@ class Team : NotCopied {
   void require_here() const;
   /// Sets the seconds after which a process that sends nothing counts as silent.
   void set_limit(double seconds) { limit_ = seconds; }
+  /// Sets the number of threads of use to this process: its share of its machine's cores. 0: all cores.
+  void set_threads(int threads) { threads_ = threads; }
+  int threads() const { return threads_; }
   /// Returns a number for a new factor, the same in all processes.
   index_t new_number() { return ++factors_; }
 
@@ -172,6 +175,7 @@ class Team : NotCopied {
   Transport& transport_;
   std::function<void()> watch_;
   double limit_ = 60;
+  int threads_ = 0;
   const Clock clock_;
   const pid_t process_ = getpid();
   std::int64_t turn_ = 0, what_ = 0;

@@ -164,7 +164,6 @@ struct State {
   World world;
   std::function<void()> watch;
   Team team{world, [this] { watch(); }};
-  int together = 0;
 };
 State* state = nullptr;
 
@@ -194,7 +193,8 @@ Place start(const std::function<void()>& watch, double limit) {
     auto made = std::make_unique<State>(limit);
     made->watch = watch;
     made->team.set_limit(limit);
-    made->together = made->world.meet(made->team);
+    const int cores = int(sysconf(_SC_NPROCESSORS_ONLN)), together = made->world.meet(made->team);
+    made->team.set_threads(std::max(1, std::min(threads_for(0), cores / std::max(1, together))));
     state = made.release();
     int key;
     require(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_ended, &key, nullptr), "take note of its end");
@@ -203,9 +203,7 @@ Place start(const std::function<void()>& watch, double limit) {
   Team& all = team();
   all.require_here();
   all.set_limit(limit);
-  const int cores = int(sysconf(_SC_NPROCESSORS_ONLN));
-  return {all.rank(), all.size(), std::max(1, std::min(threads_for(0), cores / std::max(1, state->together))),
-          state->world.local_rank()};
+  return {all.rank(), all.size(), all.threads(), state->world.local_rank()};
 }
 
 void begin_call() { team().begin_call(); }

@@ -9,6 +9,7 @@
 
 #include "c/handle.h"
 #include "c_call.h"
+#include "factor_of_3.h"
 #include "padded.h"
 #include "tests.h"
 
@@ -17,8 +18,8 @@
 namespace gpucholmod::test {
 namespace {
 
-/// A factor of order 3 whose changes fail by fail(), before or after they have begun.
-class Failing : public HeldFactor {
+/// A factor whose changes fail by fail(), before or after they have begun.
+class Failing : public FactorOf3 {
  public:
   Failing(bool begins, std::function<index_t()> fail, int& alive)
       : begins_(begins), fail_(std::move(fail)), alive_(alive) {
@@ -26,19 +27,8 @@ class Failing : public HeldFactor {
   }
   ~Failing() override { --alive_; }
 
-  index_t order() const override { return 3; }
-  Precision precision() const override { return Precision::double_; }
   bool on_gpu() const override { return true; }
-  index_t capacity() const override { return 5; }
-  double bytes() const override { return 0; }
   std::unique_ptr<HeldFactor> copy() const override { return std::make_unique<Failing>(begins_, fail_, alive_); }
-  void download(Uplo, double* out) const override { std::fill_n(out, 9, 1.0); }
-  void diagonal(double* out) const override { std::fill_n(out, 3, 1.0); }
-  void set_diagonal(const std::vector<index_t>&, double) override {}
-  double trace() const override { return 3; }
-  void solve_for(TriangularSolve, const double*, double*, index_t) const override {}
-  void multiply(TriangularProduct, double*, index_t) const override {}
-  void inverse(double*) const override {}
   Work modify(const ColumnsOfV&, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
               std::atomic<bool>& begun) override {
     Work work;

@@ -1,3 +1,4 @@
+#include "factor_of_3.h"
 #include "file_folder.h"
 #include "led_here.h"
 #include "mpi/led_factor.h"
@@ -53,6 +54,45 @@ TEST(LedFactor, SameBitsAsOne) {
           EXPECT_EQ(std::memcmp(other.data(), reported, sizeof reported), 0);
       }));
     }
+}
+
+/// Checks that every process has all that process 0 reports, if it asks for a timeline too.
+TEST(LedFactor, ReportsToAll) {
+  class Reporting : public FactorOf3 {
+    Work modify(const ColumnsOfV&, const Task&, std::unique_ptr<HeldFactor>*, const Poll&,
+                std::atomic<bool>&) override {
+      Work work;
+      work.device = "a GPU";
+      work.timeline = {{Stage::send, 1, 0.5, 0.75}, {Stage::modify, 2, 0.25, 1}};
+      work.panels = 4;
+      work.squares[1] = 9;
+      return work;
+    }
+  };
+  class Together : public mpi::GpusTogether {
+    std::unique_ptr<HeldFactor> hold(const double*, index_t, Uplo, Precision) const override {
+      return std::make_unique<Reporting>();
+    }
+    std::unique_ptr<HeldFactor> hold(const Source<double>&, index_t, Precision, const Poll&) const override {
+      return std::make_unique<Reporting>();
+    }
+  };
+  Threads all(3, 1e-5);
+  expect_none(in_processes(all, 3, 60, [&](mpi::Team& team) {
+    const mpi::Leader leader{[] { return mpi::OwnGpu{"the only GPU", 3, "memory"}; },
+                             [](const std::vector<std::string>&) { return std::make_unique<Together>(); }};
+    const auto f = mpi::hold_led(team, leader, {nullptr, "", 3, Uplo::upper, Precision::double_});
+    std::atomic<bool> begun{false};
+    const double v[] = {1, 2, 3};
+    const Work work = f->modify(v, task(3, 1, 0, Precision::double_), nullptr, no_poll, begun);
+    EXPECT_EQ(work.device, "a GPU");
+    ASSERT_EQ(work.timeline.size(), 2u);
+    EXPECT_EQ(work.timeline[1].stage, Stage::modify);
+    EXPECT_EQ(work.timeline[1].panel, 2);
+    EXPECT_EQ(work.timeline[0].end, 0.75);
+    EXPECT_EQ(work.panels, 4);
+    EXPECT_EQ(work.squares[1], 9);
+  }));
 }
 
 TEST(LedFactor, ADowndateThatFails) {

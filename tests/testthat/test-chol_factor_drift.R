@@ -100,3 +100,16 @@ at_each_home("a downdate that removes nearly all of A shows", {
   expect_gt(drift(up), 1e8 * before)
   expect_equal(up$trace, sum(as.matrix(up)^2), tolerance = 1e-12)
 })
+
+at_each_home("drift() is NA where the trace is no number that tells, and never 0 or Inf then", {
+  for (size in c(1e-165, 1e160)) {
+    f <- keep(size * well_conditioned(20))
+    expect_identical(drift(f), 0)
+    cholupdate_gpu(f, rep(size, 20), in_place = TRUE)
+    expect_identical(drift(f), NA_real_)
+  }
+  f <- keep(1e-130 * well_conditioned(20))
+  cholupdate_gpu(f, rep(1e-130, 20), in_place = TRUE)
+  expect_gt(drift(f), 0)
+  expect_lt(drift(f), 1e-13)
+})

@@ -159,7 +159,13 @@ test_that("functions of one factor tell what to do with many", {
                class = "gpucholmod_not_square")
   expect_error(choldelete_gpu(list(diag(2)), 1), "chol_batch(R) makes a batch", fixed = TRUE,
                class = "gpucholmod_not_numeric")
-  expect_error(cholupdate_gpu(chol_batch(R), 1:2), "R[[i]] is the factor of member i", fixed = TRUE,
+  b <- chol_batch(R)
+  for (call in list(quote(cholupdate_gpu(b, 1:2)), quote(cholupdate_gpu(b, 1:2, in_place = TRUE)))) {
+    expect_error(eval(call), "cholupdate_batch() modifies its members, and R[[i]]", fixed = TRUE,
+                 class = "gpucholmod_not_numeric")
+  }
+  f <- chol_factor(diag(2))
+  expect_error(cholupdate_batch(f, 1:2), "cholupdate_gpu() modifies a handle", fixed = TRUE,
                class = "gpucholmod_not_numeric")
 })
 
