@@ -10,7 +10,8 @@
 #'   [cholupdate_gpu()] accepts, such as a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32`
 #'   matrix of package \pkg{float}. The first unnamed argument is `R`, even after `A = `. Rows with a negative diagonal
 #'   entry are multiplied by -1. Zeros on the diagonal, such as those of `matrix(0, n, n)`, are accepted, and can be
-#'   updated. The other triangle is not used. `R` may also be a [factor_file()]: its factor is sent to one GPU or
+#'   updated. The other triangle is not used. A diagonal matrix is taken as a factor: for a diagonal \eqn{A} write
+#'   `A = A`. `R` may also be a [factor_file()]: its factor is sent to one GPU or
 #'   several without being whole in ordinary memory.
 #' @param A A symmetric positive definite matrix, an ordinary one or of class `Matrix` or `float32`. Only its upper
 #'   triangle is read. `chol_factor(A = A)`, without `R`, factorises `A`, on the GPU if the factor is kept there.

@@ -77,6 +77,7 @@ cholupdate_gpu.chol_factor <- function(R, V, downdate = FALSE, ..., weights = NU
   if (!missing(precision)) match_choice(precision, own_choice(R, "precision"), "precision")
   on_gpu <- inherits(R, "gpu_factor")
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
+  require_same_rows(V, variable_names(R))
   if (!are_plain_columns(V, n)) V <- with_memory(open_columns(V, n, float32 = FALSE))
   request <- default_request  # src/ knows uplo and the precision
   if (!identical(downdate, FALSE)) {

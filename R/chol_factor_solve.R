@@ -73,7 +73,12 @@ solve_with <- function(f, b, which, named = FALSE) {
 }
 
 # Returns the names of the rows and columns of A.
-variable_names <- function(f) f$dimnames[[if (f$uplo == "lower") 1L else 2L]]
+variable_names <- function(f) names_of_variables(f$dimnames, f$uplo == "lower")
+
+# Returns the names of the variables in the dimnames of a factor, which are not checked yet if a handle has them.
+names_of_variables <- function(dimnames, lower) {
+  if (is.list(dimnames) && length(dimnames) >= 2L) dimnames[[if (lower) 1L else 2L]]
+}
 
 #' @rdname solve.chol_factor
 #' @export

@@ -16,7 +16,8 @@
 #'   factors [cholinsert_gpu.chol_batch()].
 #' @param X The new columns of the new matrix, with rows in the order of the new matrix: an
 #'   \eqn{(n + p) \times p}{(n + p) x p} matrix, or a vector for one column. Only the upper triangle is used of the
-#'   \eqn{p \times p}{p x p} block that the new columns have on the diagonal.
+#'   \eqn{p \times p}{p x p} block that the new columns have on the diagonal. Row names that are those of the new
+#'   matrix in another order are an error.
 #' @param at Where the new columns are in the new matrix: the number of the first of them, if they are side by side; or
 #'   the numbers of all of them, so that column `q` of `X` becomes column `at[q]`. By default they are appended at the
 #'   end.
@@ -236,6 +237,7 @@ insert_into <- function(f, X, at, right, names, in_place, options) {
   n <- if (is_held(f)) order_of(f) else f$n
   p <- columns_in(X)
   at <- if (is.null(at)) n + 1L else new_places(at, n, p)
+  rows <- X
   if (!are_plain_columns(X, n + p)) {
     require_not_transposed(X, n)
     X <- open_columns(X, n + p, float32 = FALSE, "X", sprintf("the new matrix is %d x %d", n + p, n + p))
@@ -244,6 +246,10 @@ insert_into <- function(f, X, at, right, names, in_place, options) {
     stop_bad_argument("names", names, sprintf("must be %d names, one for each column of 'X'", p))
   }
   if (is.null(names) && !is.null(.subset2(f, "dimnames"))) names <- colnames(X)
+  if (p > 0L) {
+    own <- names_of_variables(.subset2(f, "dimnames"), identical(.subset2(f, "uplo"), "lower"))
+    if (!is.null(own)) require_same_rows(rows, names_with(own, names, at, p), "X")
+  }
   insert <- if (length(at) == 1L) insert_run else insert_apart
   done <- if (identical(options$jitter, 0)) insert(f, X, at, right, names, in_place, options$control)
           else insert_with_jitter(f, X, at, options$jitter, function(X) {
@@ -266,6 +272,16 @@ insert_run <- function(f, X, at, right, names, in_place, control) {
   reshape_factor(f, in_place, control, order, names, sides, function(modified, ...) {
     rcpp_factor_insert(f, modified, at, X, ...)
   })
+}
+
+# Returns the names of variables after p new ones have come: names `new`, or none if that is NULL, at `at`, the first of
+# their places or all of them.
+names_with <- function(own, new, at, p) {
+  places <- if (length(at) == 1L) at + seq_len(p) - 1L else at
+  all <- character(length(own) + p)
+  all[-places] <- own
+  if (!is.null(new)) all[places] <- new
+  all
 }
 
 # Stops if X has the new columns of a factor of order n in its rows.

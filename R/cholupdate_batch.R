@@ -16,8 +16,9 @@
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. Leave it out if you give `weights`.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights Weights of the columns of V, of any sign, as for [cholupdate_gpu()]: one number; one for each column,
-#'   the same for all members; or a \eqn{k \times b}{k x b} matrix. For a list `R`: one number; a vector or matrix like
-#'   these, if all members have \eqn{k} columns; or a list with the weights of each member.
+#'   the same for all members; a \eqn{k \times b}{k x b} matrix; or, for members with one column, one for each member.
+#'   For a list `R`: one number; a vector or matrix like these, if all members have \eqn{k} columns; or a list with the
+#'   weights of each member.
 #' @param scale What \eqn{A} is multiplied by: one positive number, or one for each member.
 #' @param z,y,rss Right-hand sides that are changed along with the factors, as for [cholupdate_gpu()]: `z` is an
 #'   \eqn{n \times b}{n x b} matrix with one for each member, or an \eqn{n \times m \times b}{n x m x b} array; `y` a
@@ -119,6 +120,7 @@ modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, p
   n <- nrow(x)
   require_same_places(if (one) names_of_members(V) else dimnames(R)[[3L]], V = V, weights = weights, scale = scale,
                       z = right$z, y = right$y, rss = right$rss)
+  require_same_rows(V, names_of_variables(if (one) factor_dimnames(R) else dimnames(R), lower))
   given <- open_members(V, n, if (!one) dim(x)[[3L]])
   b <- given$b
   weights <- batch_weights(weights, downdate, given$k, b)
@@ -149,6 +151,7 @@ cholupdate_batch.chol_batch <- function(R, V, downdate = FALSE, ..., weights = N
   if (!missing(backend)) match_choice(backend, c(if (on_gpu) "cuda" else "cpu", "auto"), "backend")
   request <- batch_request(downdate, check, FALSE, FALSE, if (on_gpu) 2L else 1L, if (!missing(control)) control)
   require_same_places(.subset2(R, "dimnames")[[3L]], V = V, weights = weights, scale = scale, z = z, y = y, rss = rss)
+  require_same_rows(V, names_of_variables(.subset2(R, "dimnames"), R$uplo == "lower"))
   given <- if (is.double(V)) open_members(V, R$n, R$count) else with_memory(open_members(V, R$n, R$count))
   weights <- batch_weights(weights, downdate, given$k, R$count)
   scale <- batch_scale(scale, R$count)
@@ -268,9 +271,9 @@ names_of_members <- function(x, vector = FALSE) {
 
 # Returns the weights for the core: NULL, k numbers, or a k x b matrix.
 batch_weights <- function(weights, downdate, k, b) {
-  w <- check_weights(weights, downdate, rep.int(k, b))
+  w <- check_weights(weights, downdate, rep.int(k, b), by_column = k == 1L)
   if (is.null(w)) return(if (downdate) rep(-1, k))
-  if (is.matrix(w)) w else rep_len(w, k)
+  if (is.matrix(w)) w else if (length(w) > k) matrix(w, k) else rep_len(w, k)
 }
 
 # Returns the scale for the core: NULL if it is 1, otherwise one number or b.

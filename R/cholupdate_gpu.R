@@ -11,12 +11,13 @@
 #'   `qr.R()` may return it, its row is multiplied by -1 first, which does not change \eqn{R'R}; the same row of `z` is
 #'   multiplied by -1, too. Updates accept zeros on the diagonal, such as those of `matrix(0, n, n)`. The other triangle
 #'   is not used, as in LAPACK, but it is checked: a symmetric matrix is an error of class `gpucholmod_not_triangular`,
-#'   which suggests [chol()]; any other triangle that is not zero may cause a warning (see [gpucholmod-package]).
+#'   which suggests [chol()], unless it is diagonal, and so a factor too; any other triangle that is not zero may cause
+#'   a warning (see [gpucholmod-package]).
 #' @param V An \eqn{n \times k}{n x k} matrix, any \eqn{k \ge 0}, or a vector of length \eqn{n}, which is one column.
-#'   Logical values are numbers, of which `TRUE` is 1.
-#'   `V` may be of class `Matrix` or `float32`, or numeric with an S3 class, such as a time series. All columns together
-#'   are one change of \eqn{A}. [cholupdate_batch()] and [solve_modified()] make many changes: there, each column of a
-#'   matrix is a change.
+#'   Rows go by place: names of the factor's variables in another order are an error. Logical values are numbers, of
+#'   which `TRUE` is 1. `V` may be of class `Matrix` or `float32`, or numeric with an S3 class, such as a time series.
+#'   All columns together are one change of \eqn{A}. [cholupdate_batch()] and [solve_modified()] make many changes:
+#'   there, each column of a matrix is a change.
 #' @param downdate `FALSE` for \eqn{A + VV'}, `TRUE` for \eqn{A - VV'}. Leave it out if you give `weights`.
 #' @param ... Must be empty: the arguments below are given by name.
 #' @param weights,scale The result is the factor of
@@ -202,6 +203,7 @@ cholupdate_gpu.default <- function(R, V, downdate = FALSE, ..., weights = NULL, 
   lower <- if (missing(uplo)) FALSE else match_choice(uplo, choices$uplo, "uplo") == "lower"
   plain <- rcpp_are_plain(R, V, lower)
   factor <- if (!plain) with_memory(open_factor(R, if (!missing(uplo)) if (lower) "lower" else "upper"))
+  require_same_rows(V, names_of_variables(factor_dimnames(R), if (plain) lower else factor$lower))
   single <- if (!missing(precision)) match_choice(precision, choices$precision, "precision") == "single"
             else !plain && factor$float32
   request <- default_request

@@ -71,6 +71,7 @@ cholupdate_overwrite <- function(R, V, downdate = FALSE, ..., weights = NULL, sc
   weights <- check_weights(weights, downdate)
   force(V)  # which may be an expression that changes the variable, or refers to it
   found <- rcpp_overwrite_look(name, frame)
+  require_same_rows(V, names_of_variables(found$dimnames, lower))
   if (!are_plain_columns(V, found$n)) V <- with_memory(open_columns(V, found$n, float32 = FALSE))
   request <- new_request(
     downdate, check, lower, backend = if (!missing(backend)) backend_number(backend),

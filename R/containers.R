@@ -158,6 +158,10 @@ open_symmetric <- function(A) {
     A <- as_double(A)
   }
   require_factor_shape(A, "A")
+  if (choice_of(rcpp_other_triangle(A, FALSE), "other_triangle") == "transposed") {
+    stop_bad_argument("A", NULL, paste("is lower triangular, and only its upper triangle is read: give t(A), or, if it",
+                                       "is a factor, R = A and uplo = \"lower\""))
+  }
   list(x = A, float32 = float32, dimnames = dimnames(A))
 }
 
@@ -229,6 +233,21 @@ require_factor_shape <- function(R, argument = "R") {
     stop_gpucholmod("not_square", paste0(sprintf("'%s' must be a square matrix", argument), hint),
                     list(nrow = if (length(d)) d[1L] else length(R), ncol = if (length(d) > 1L) d[2L] else NA_integer_))
   }
+}
+
+# Stops if a row of x, columns for a factor whose variables have `names`, has the name of another variable: rows go by
+# place, not by name.
+require_same_rows <- function(x, names, argument = "V") {
+  if (is.null(names)) return(invisible())
+  if (is_float32(x)) x <- x@Data
+  own <- if (length(dim(x)) >= 2L) dimnames(x)[[1L]] else names(x)
+  if (is.null(own) || length(own) != length(names)) return(invisible())
+  wrong <- which(nzchar(own) & own != names & own %in% names)
+  if (!length(wrong)) return(invisible())
+  first <- wrong[[1L]]
+  stop_bad_argument(argument, own,
+                    sprintf("has its rows in another order than the factor: row %d is \"%s\", the factor's number %d",
+                            first, own[[first]], match(own[[first]], names)))
 }
 
 # Stops because an argument is not numeric.

@@ -26,9 +26,11 @@
 #' | `length(f)`, `dim(f)`, `diag(f)` | \eqn{n^2}, \eqn{(n, n)}, the diagonal |
 #' | [summary(f)][summary.chol_factor] | size, place, and how well conditioned \eqn{A} may be |
 #'
-#' Any other use as numbers (`f + 1`, `exp(f)`, `max(f)`, `f[i, j] <- 1`, `dimnames(f) <- x`) is an error of class
-#' `gpucholmod_not_supported` with the fields `operation` and `backend`, whose message suggests `as.matrix()`. So are
-#' products, `t()` and `[` of a factor over several processes and of a [chol_batch()], and `t(f)` and `f[i]` of a file.
+#' Other uses as numbers (`f + 1`, `exp(f)`, `max(f)`, `mean(f)`, `cbind(f, x)`, `as.numeric(f)`, `f[i, j] <- 1`,
+#' `dimnames(f) <- x`) are errors of class `gpucholmod_not_supported` with the fields `operation` and `backend`, whose
+#' message suggests `as.matrix()`. So are products, `t()` and `[` of a factor over several processes and of a
+#' [chol_batch()], and `t(f)` and `f[i]` of a file. Functions of R that are not generic, such as `colSums()`, stop with
+#' errors of their own, or take `as.matrix(f)`, as `svd()` does.
 #' @seealso [chol_factor()]
 #' @examples
 #' A <- crossprod(matrix(rnorm(600), 30)) + diag(20)

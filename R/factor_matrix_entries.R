@@ -98,6 +98,32 @@ Summary.factor_file <- Summary.chol_factor
 #' @export
 Summary.chol_batch <- Summary.chol_factor
 
+# Functions that would otherwise take the parts of a handle for numbers.
+#' @export
+mean.chol_factor <- function(x, ...) stop_no_matrix("mean()", x)
+#' @export
+mean.factor_file <- mean.chol_factor
+#' @export
+mean.chol_batch <- mean.chol_factor
+#' @export
+as.double.chol_factor <- function(x, ...) stop_no_matrix("as.numeric()", x)
+#' @export
+as.double.factor_file <- as.double.chol_factor
+#' @export
+as.double.chol_batch <- as.double.chol_factor
+#' @export
+cbind.chol_factor <- function(..., deparse.level = 1) stop_no_matrix("cbind()", Find(is_handle, list(...)))
+#' @export
+cbind.factor_file <- cbind.chol_factor
+#' @export
+cbind.chol_batch <- cbind.chol_factor
+#' @export
+rbind.chol_factor <- function(..., deparse.level = 1) stop_no_matrix("rbind()", Find(is_handle, list(...)))
+#' @export
+rbind.factor_file <- rbind.chol_factor
+#' @export
+rbind.chol_batch <- rbind.chol_factor
+
 # Returns the numbers, from 1 to n, that `index` selects as `[` does: positive ones, of which zeros are left out, or all
 # but negative ones, or logical values. Stops where it has NA, or is out of range, and for NULL, which is rather a name
 # that was mistyped. Repeated numbers stay.

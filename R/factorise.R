@@ -39,7 +39,13 @@ factorised_on_gpu <- function(opened, jitter, uplo, precision, devices) {
 factorised_with_jitter <- function(x, jitter, precision, attempt) {
   size <- if (jitter > 0 && length(x)) max(diag(x)) else 0
   done <- with_jitter(jitter_steps(jitter, size, precision), attempt)
-  if (done$pivot > 0L) stop_not_positive_definite("'A'", done$pivot, if (jitter > 0) done$also else jitter_hint)
+  if (done$pivot > 0L) {
+    hint <- if (is_strictly_upper(x)) "; 'A' is upper triangular: a factor is given as 'R'" else jitter_hint
+    stop_not_positive_definite("'A'", done$pivot, if (jitter > 0) done$also else hint)
+  }
   if (!is.null(done$added) && done$added > 0) tell_jitter(done$added, "the diagonal of 'A'")
   done
 }
+
+# Is true for a matrix with numbers above its diagonal and none below.
+is_strictly_upper <- function(x) !any(x[lower.tri(x)] != 0) && any(x[upper.tri(x)] != 0)

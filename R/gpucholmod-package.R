@@ -148,7 +148,7 @@
 #' | `gpucholmod_other_triangle` | see above | `argument`, `uplo`, `looks` |
 #' | `gpucholmod_negative_rss` | a sum of squares became `NaN`: [cholupdate_gpu()] | `columns`, for a batch `members` |
 #' | `gpucholmod_forgotten_direction` | a coefficient was forgotten: [rls()] | `columns` |
-#' | `gpucholmod_rank_deficient` | predictions leave out columns that depend on others: [predict.rls()] | `columns` |
+#' | `gpucholmod_rank_deficient` | predictions need unknown coefficients: [predict.rls()] | `columns`, `rows` |
 #' | `gpucholmod_no_variance` | no degree of freedom is left: [summary.rls()] | `df` |
 #' | `gpucholmod_no_window` | no window is complete: [rolling()] | `window` |
 #'

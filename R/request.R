@@ -75,7 +75,8 @@ check_weights <- function(weights, downdate, counts = NULL, by_column = FALSE, l
     }
     dim(w) <- dim(weights)
   } else if (length(w) != 1L && any(counts != length(w)) && !(by_column && length(w) == length(counts))) {
-    refuse("must be one number, or one for each column of every V, not %d", length(w))
+    refuse("must be one number, one for each column of every V, or a matrix with a column for each V, not %d numbers",
+           length(w))
   }
   w
 }

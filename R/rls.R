@@ -46,11 +46,11 @@
 #' @param formula,data,weights,subset,na.action As for [lm()]. For a matrix, `weights` is one number, or one for each
 #'   observation, and no weight is negative. Missing values in a matrix are an error unless `na.action` is [na.omit()]
 #'   or [na.exclude()], which leave out the observations that have missing values, in updates too. An observation of
-#'   weight 0 does not count.
+#'   weight 0 does not count, but has its place in the window; an observation that is left out has none.
 #' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor. If the numbers have names, these
 #'   are matched with the names of the coefficients. The fit minimises
 #'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}{sum w_i (y_i - x_i'beta)^2 + lambda beta'beta}.
-#' @param window How many of the last observations count. With `Inf`, all observations count.
+#' @param window How many of the last observations are kept, those of weight 0 among them. With `Inf`, all are kept.
 #' @param forget The forgetting factor, above 0 and at most 1. Each call of [update()][update.rls] first multiplies the
 #'   weights of all earlier observations by this factor. It does so exactly once, even if the call adds many
 #'   observations, or none that counts. An update may give another factor.
@@ -155,6 +155,7 @@ rls.formula <- function(formula, data, weights, subset, na.action, ...) {
   frame$na.action <- if (action == "omit") quote(stats::na.omit) else quote(stats::na.pass)
   frame <- as_model(eval(frame, parent.frame()))
   if (action == "fail") require_complete(frame)
+  require_no_infinite(frame)
   terms <- attr(frame, "terms")
   x <- as_model(stats::model.matrix(terms, frame))
   weights <- stats::model.weights(frame)
@@ -163,7 +164,9 @@ rls.formula <- function(formula, data, weights, subset, na.action, ...) {
   fit$xlevels <- stats::.getXlevels(terms, frame)
   fit$contrasts <- attr(x, "contrasts")
   fit$weights_call <- call$weights
-  fit$variables <- empty_variables(terms, if (missing(data)) environment(terms) else data)
+  data <- if (missing(data)) environment(terms) else data
+  fit$variables <- empty_variables(terms, data)
+  fit$observed <- observed_variables(terms, data)
   fit$na.action <- action
   fit$call <- call
   fit

@@ -3,14 +3,48 @@
 # Is true where the formula of the fit finds its variables in the new data.
 is_modelled <- function(fit, newdata) !is.null(fit$terms) && is.list(newdata)
 
-# Returns the weights that the call of a fit of a formula names, in the new data; 1 if it names none.
+# Returns the weights that the call of a fit of a formula names, in the new data; 1 if it names none. Stops unless the
+# new data have the variables of the weights, but for constants.
 own_weights <- function(fit, newdata) {
   if (is.null(fit$weights_call)) return(1)
+  names <- all.vars(fit$weights_call)
+  elsewhere <- setdiff(names, names(newdata))
+  constant <- function(name) length(value_of(name, newdata, environment(fit$terms))) == 1L
+  if (length(elsewhere) == length(names) || !all(vapply(elsewhere, constant, NA))) {
+    stop_bad_argument("weights", NULL, sprintf("is missing: the weights of the fit, %s, are not in 'newdata'",
+                                               deparse1(fit$weights_call)))
+  }
   as_model(eval(fit$weights_call, newdata, environment(fit$terms)))
+}
+
+# Returns the value of a variable, an atomic vector, or NULL.
+value_of <- function(name, data, environment) {
+  value <- tryCatch(eval(as.name(name), data, environment), error = function(e) NULL)
+  if (is.atomic(value)) value
+}
+
+# Returns the names of the variables of a formula that have a value for each observation: those in `data`, and others
+# as long as these.
+observed_variables <- function(terms, data) {
+  names <- all.vars(attr(terms, "variables"))
+  if (is.data.frame(data)) within <- intersect(names, names(data)) else within <- character()
+  lengths <- vapply(names, function(name) NROW(value_of(name, data, environment(terms))), 0L)
+  count <- if (is.data.frame(data)) nrow(data) else max(lengths, 0L)
+  union(within, names[lengths == count & count > 1L])
+}
+
+# Stops unless new data have all variables of the terms that have a value for each observation: R would take those that
+# are missing from where the formula was written.
+require_variables <- function(fit, newdata, terms) {
+  absent <- setdiff(intersect(all.vars(attr(terms, "variables")), fit$observed), names(newdata))
+  if (!length(absent)) return(invisible())
+  stop_gpucholmod("bad_model", sprintf("'newdata' has no variable %s, which the formula has",
+                                       paste(absent, collapse = ", ")), list(variable = absent))
 }
 
 # Returns the model frame of new data, with missing values.
 frame_of <- function(fit, newdata, terms) {
+  require_variables(fit, newdata, terms)
   newdata <- with_missing_values(newdata, fit$variables)
   frame <- as_model(stats::model.frame(terms, newdata, na.action = stats::na.pass, xlev = fit$xlevels))
   require_same_classes(frame, terms)
@@ -28,6 +62,7 @@ matrix_of <- function(fit, frame) {
 modelled_observations <- function(fit, newdata, weights) {
   frame <- frame_of(fit, newdata, fit$terms)
   frame[["(weights)"]] <- weights_of(weights, nrow(frame))
+  require_no_infinite(frame)
   if (fit$na.action == "fail") require_complete(frame) else frame <- complete_part(frame)
   observations(matrix_of(fit, frame), response_of(frame), frame[["(weights)"]], fit, na.action = "fail")
 }
@@ -54,15 +89,29 @@ require_complete <- function(frame) {
   }
 }
 
+# Stops where a variable of a model frame is infinite. Observations that model.frame() has left out are counted.
+require_no_infinite <- function(frame) {
+  for (name in names(frame)) {
+    value <- frame[[name]]
+    if (!is.numeric(value) || !any(is.infinite(value))) next
+    at <- match(TRUE, is.infinite(value))
+    row <- (at - 1L) %% nrow(frame) + 1L
+    name <- gsub("^\\((.*)\\)$", "\\1", name)  # (weights)
+    left_out <- attr(frame, "na.action")
+    if (length(left_out)) row <- setdiff(seq_len(nrow(frame) + length(left_out)), left_out)[[row]]
+    stop_gpucholmod("not_finite", sprintf("'%s' is not finite in observation %d", name, row),
+                    list(argument = name, row = row, col = (at - 1L) %/% nrow(frame) + 1L, value = value[[at]]))
+  }
+}
+
 # Is true for na.fail(), or its name.
 is_na_fail <- function(action) identical(action, stats::na.fail) || identical(action, "na.fail")
 
 # Returns the variables of a formula without their values. With them, with_missing_values() knows of what class missing
 # values are.
 empty_variables <- function(terms, data) {
-  value_of <- function(name) tryCatch(eval(as.name(name), data, environment(terms)), error = function(e) NULL)
-  values <- lapply(stats::setNames(nm = all.vars(attr(terms, "variables"))), value_of)
-  lapply(Filter(function(value) is.atomic(value) && !is.null(value), values), missing_like, 0L)
+  values <- lapply(stats::setNames(nm = all.vars(attr(terms, "variables"))), value_of, data, environment(terms))
+  lapply(compacted(values), missing_like, 0L)
 }
 
 # Returns so many missing values of the class of a vector, a factor or a matrix.

@@ -14,8 +14,10 @@
 #'   `se.fit`, a list of this vector or matrix (`fit`), `se.fit`, `df` and `residual.scale`. With several responses,
 #'   `predict()` returns a matrix of predictions only.
 #'
-#'   If columns of the fit depend on others, predictions leave out the dependent columns, with a warning of class
-#'   `gpucholmod_rank_deficient`.
+#'   If columns of the fit depend on others, or are zero, predictions leave these columns out. A prediction whose row
+#'   of regressors does not depend in the same way needs a coefficient that is not known. For such predictions, as for
+#'   a level of a factor that no observation has, there is a warning of class `gpucholmod_rank_deficient`, with the
+#'   columns and the numbers of the rows in the fields `columns` and `rows`.
 #' @examples
 #' fit <- rls(dist ~ speed, cars)
 #' predict(fit, data.frame(speed = c(10, 20)), interval = "prediction")
@@ -37,10 +39,7 @@ predict.rls <- function(object, newdata, se.fit = FALSE, interval = c("none", "c
     wanted <- se.fit || interval != "none"
     if (wanted) require_one_response(object, "an interval or a standard error")
     known <- solved(object, inverse = wanted, deviance = wanted)
-    if (length(known$columns) < ncol(x)) {
-      warn_gpucholmod("rank_deficient", "columns of the fit depend on others: predictions leave them out",
-                      list(columns = setdiff(seq_len(ncol(x)), known$columns)))
-    }
+    if (length(known$columns) < ncol(x)) warn_of_unknown(object, x, known$columns)
     fit <- drop_one(x %*% known_coefficients(object, known$beta), object)
     if (wanted) with_errors(object, known, fit, x, se.fit, interval, level) else fit
   })
@@ -54,15 +53,38 @@ predictors <- function(fit, newdata) {
   }
   if (is_modelled(fit, newdata)) {
     frame <- frame_of(fit, newdata, stats::delete.response(fit$terms))
+    require_no_infinite(frame)
     x <- matrix_of(fit, frame)
     known <- x
     if (anyNA(x)) known[!stats::complete.cases(frame), ] <- 0
-    require_finite(known, "x")
+    require_finite(known, "newdata")
     return(x)
   }
   x <- regressors(newdata, fit)
-  require_finite(x, "x")
+  require_finite(x, "newdata")
   x
+}
+
+# Warns of rows of x, regressors to predict from, that need coefficients other than those of the `known` columns: their
+# other columns do not depend on the known ones as they do in the fit.
+warn_of_unknown <- function(fit, x, known) {
+  R <- as.matrix(fit$R)
+  p <- ncol(R)
+  shift <- fit$account$shift[seq_len(p)]  # of the rows that R is a factor of: src/regression/shift.h
+  if (length(fit$account$shift)) x <- x - tcrossprod(x[, 1L], replace(shift, 1L, 0))
+  left <- setdiff(seq_len(p), known)
+  of_known <- qr.coef(qr(R[, known, drop = FALSE], tol = 1e-14), R[, left, drop = FALSE])
+  own <- x[, known, drop = FALSE]
+  size <- abs(x[, left, drop = FALSE]) + abs(own) %*% abs(of_known)
+  wrong <- abs(x[, left, drop = FALSE] - own %*% of_known) > 1e-6 * size
+  rows <- unname(which(rowSums(wrong, na.rm = TRUE) > 0))
+  if (!length(rows)) return(invisible())
+  columns <- left[colSums(wrong, na.rm = TRUE) > 0]
+  if (!is.null(fit$names[[1L]])) columns <- fit$names[[1L]][columns]
+  warn_gpucholmod("rank_deficient",
+                  sprintf("%d of %d predictions need the coefficient of %s, which is not known, and leave it out",
+                          length(rows), nrow(x), paste(columns, collapse = ", ")),
+                  list(columns = columns, rows = rows))
 }
 
 # Returns predictions with what predict.lm() returns beside them.

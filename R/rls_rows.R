@@ -15,7 +15,7 @@ observations <- function(x, y, weights, fit = NULL, na.action = fit$na.action) {
     y <- y[complete, , drop = FALSE]
     weights <- weights[complete]
   }
-  require_finite(x, "x")
+  require_finite(x, if (is.null(fit)) "x" else "newdata")
   require_finite(y, "y")
   check_not_negative(weights, "weights", nrow(x), "observations")
   list(x = transposed(x), y = transposed(y), w = weights, names = names, complete = complete)
@@ -34,9 +34,10 @@ transposed <- function(x) {
 # Returns a matrix of doubles, a row for each observation. A vector is one column where there is one regressor, as in a
 # new fit, and otherwise one row. Columns with names are put in the order of the fit.
 regressors <- function(x, fit) {
+  argument <- if (is.null(fit)) "x" else "newdata"
   if (is.data.frame(x) && !is.null(fit)) x <- columns_of(x, fit$names[[1L]])
   x <- missing_numbers(x)
-  if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, "x")
+  if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, argument)
   p <- if (!is.null(fit)) nrow(fit$z)
   one <- !is.null(fit) && is.null(dim(x))
   if (is.null(dim(x)) && !isS4(x)) {
@@ -45,19 +46,19 @@ regressors <- function(x, fit) {
   }
   if (is.null(fit)) p <- ncol(x)
   if (!is.double(x) || is.object(x) || length(dim(x)) != 2L) {
-    x <- open_columns(x, nrow(x), float32 = FALSE, "x", sprintf("there are %d observations", nrow(x)))
+    x <- open_columns(x, nrow(x), float32 = FALSE, argument, sprintf("there are %d observations", nrow(x)))
   }
   if (p == 0L) {
     stop_gpucholmod("dimension_mismatch", "'x' has no columns: a regression has at least one regressor",
                     list(expected = 1L, actual = ncol(x)))
   }
   if (ncol(x) != p) {
-    stop_gpucholmod("dimension_mismatch", sprintf("'x' has %d columns, the fit %d coefficients%s", ncol(x), p,
-                                                  if (one) "; a vector is one observation"
-                                                  else ask_for_t("x", nrow(x) == p)),
+    stop_gpucholmod("dimension_mismatch", sprintf("'%s' has %d columns, the fit %d coefficients%s", argument, ncol(x),
+                                                  p, if (one) "; a vector is one observation"
+                                                  else ask_for_t(argument, nrow(x) == p)),
                     list(expected = p, actual = ncol(x)))
   }
-  if (!is.null(fit)) in_order(x, fit$names[[1L]], "x") else x
+  if (!is.null(fit)) in_order(x, fit$names[[1L]], argument) else x
 }
 
 # Returns the columns of a matrix in the order of the names that a fit has.
@@ -68,12 +69,13 @@ in_order <- function(x, names, argument) {
 
 # Returns the places at which the `own` names of an argument have those of the fit, as many; NULL if it is to be taken
 # as it is: where either has no names; and where not all names tell columns apart, as those of cbind(1, x), and none
-# stands at another place than in the fit. Stops where the names are others. Only 'x' may lack names that the fit has.
+# stands at another place than in the fit. Stops where the names are others. Only regressors may lack names that the fit
+# has.
 order_of_names <- function(own, names, argument) {
   if (is.null(own) || is.null(names) || identical(own, names)) return(NULL)
   if (setequal(own, names) && !anyDuplicated(own) && !anyDuplicated(names)) return(match(names, own))
   differ <- function(names) all(nzchar(names)) && !anyDuplicated(names)
-  partly <- !differ(names) || (!differ(own) && argument == "x")
+  partly <- !differ(names) || (!differ(own) && argument %in% c("x", "newdata"))
   if (partly && !any(nzchar(own) & own %in% names & own != names)) return(NULL)
   stop_unknown_columns(own[nzchar(own)], names, argument)
 }

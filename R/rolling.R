@@ -12,23 +12,26 @@
 #'   `times`, or a [difftime()]. Then the window that ends at time t has all observations after t - `window`, up to t.
 #'   The window is complete if t - `window` is not before the first observation of its group.
 #' @param by Fit every `by`-th window, beginning with the first complete window of each group.
-#' @param weights Weights of the observations: one number, or one for each observation, and no weight is negative.
+#' @param weights Weights of the observations: one for each observation, or, in the method for matrices, one number. No
+#'   weight is negative. An observation of weight 0 has its place in the window, but does not count.
 #' @param times When the observations were made: numbers, dates or times, which must not decrease within a group.
 #' @param groups The series to which each observation belongs, if there are several: no window reaches from one series
 #'   into another.
 #' @param partial Whether to fit also the windows at the beginning of each group that are not complete.
 #' @param tol The tolerance for columns that depend on others; their coefficients are `NA`, as in [rls()].
 #' @param na.action What to do about observations that have missing values. By default they are an error; for a formula,
-#'   the default is that of [lm()]. [na.omit()] leaves such observations out before windows are formed.
+#'   the default is that of [lm()]. [na.omit()] leaves such observations out before windows are formed: they have no
+#'   place in a window, and no number in `end`. So number i of `end` is that of `which(complete.cases(...))[i]`.
 #' @param formula,data,subset As for [lm()]; `weights`, `times` and `groups` may be variables of `data`.
 #' @param ... For the method for formulas: `by`, `partial` and `tol`. Otherwise it must be empty.
 #' @return A list of class `rolling`, whose items have a row or an element for each window: `end`, the number of the
 #'   window's last observation, counted among the observations that are used; `coefficients` and `std.error`, matrices
 #'   with a column for each coefficient (with several responses, first all columns of the first response, then those of
 #'   the next); `sigma`, `r.squared`, `nobs`, `df.residual`; and `times` and `groups` of the window's last observation,
-#'   if they were given. `coef()` returns the coefficients, `as.data.frame()` returns one row for each window, and
-#'   `plot()` draws the paths of the coefficients, with two standard errors on both sides. If no window is complete,
-#'   there is a warning of class `gpucholmod_no_window`.
+#'   if they were given. `coef()`, [sigma()], [nobs()], [df.residual()] and [deviance()] return the values of all
+#'   windows. `as.data.frame()` returns one row for each window, of which [head()] and subsets can be taken. `plot()`
+#'   draws the paths of the coefficients, with two standard errors on both sides. If no window is complete, there is a
+#'   warning of class `gpucholmod_no_window`.
 #' @seealso [rls()]
 #' @examples
 #' x <- cbind(`(Intercept)` = 1, x = rnorm(500))
@@ -89,12 +92,21 @@ rolling.formula <- function(formula, data, window, weights, times, groups, subse
   require_known_names(frame$..., c("by", "partial", "tol"))
   frame <- frame[c(1L, match(c("formula", "data", "subset", "weights", "na.action", "times", "groups"),
                              names(frame), 0L))]
+  for (argument in c("times", "groups")) {
+    value <- frame[[argument]]
+    if (is.character(value) || (is.call(value) && identical(value[[1L]], quote(`~`)))) {
+      name <- if (is.character(value)) value else all.vars(value)
+      stop_bad_argument(argument, value, sprintf("must be a variable, not its name or a formula: %s = %s", argument,
+                                                 paste(name, collapse = ", ")))
+    }
+  }
   frame$drop.unused.levels <- TRUE
   frame[[1L]] <- quote(stats::model.frame)
   fails <- is_na_fail(if (missing(na.action)) getOption("na.action") else na.action)
   if (fails) frame$na.action <- quote(stats::na.pass)
   frame <- as_model(eval(frame, parent.frame()))
   if (fails) require_complete(frame)
+  require_no_infinite(frame)
   weights <- stats::model.weights(frame)
   x <- as_model(stats::model.matrix(attr(frame, "terms"), frame))
   rolling.default(x, response_of(frame), window, weights = if (is.null(weights)) 1 else weights,
@@ -178,6 +190,32 @@ as_rolling <- function(made, names, p, end, times, groups) {
 #' @param object What `rolling()` returned.
 #' @export
 coef.rolling <- function(object, ...) object$coefficients
+
+#' @importFrom stats sigma
+#' @export
+sigma.rolling <- function(object, ...) object$sigma
+#' @importFrom stats nobs
+#' @export
+nobs.rolling <- function(object, ...) object$nobs
+#' @importFrom stats df.residual
+#' @export
+df.residual.rolling <- function(object, ...) object$df.residual
+
+# Stops because `what` would need the observations of a window.
+stop_no_observations <- function(what) {
+  stop_gpucholmod("not_supported", sprintf("rolling() keeps no observations, which %s needs; rls() does", what),
+                  list(operation = what))
+}
+#' @export
+residuals.rolling <- function(object, ...) stop_no_observations("residuals()")
+#' @export
+fitted.rolling <- function(object, ...) stop_no_observations("fitted()")
+#' @export
+predict.rolling <- function(object, ...) stop_no_observations("predict()")
+#' @export
+weights.rolling <- function(object, ...) stop_no_observations("weights()")
+#' @export
+deviance.rolling <- function(object, ...) object$sigma^2 * object$df.residual
 
 #' @rdname rolling
 #' @param row.names,optional Not used.

@@ -46,10 +46,12 @@ SEXP rcpp_cholupdate_usual(SEXP R, SEXP V, SEXP downdate, SEXP weights, SEXP sca
   return guarded([&]() -> SEXP {
     const index_t n = Rf_nrows(R), k = columns_of(V);
     if (!is_brief(n, k, false) || !rcpp_are_plain(R, V, false)) return R_NilValue;
+    const SEXP dimnames = Rf_getAttrib(R, R_DimNamesSymbol);
+    if (!are_named_alike(V, dimnames, 1)) return R_NilValue;
     const UsualArguments given{downdate, weights, scale, z, y, rss};
     const std::optional<Request> what = usual_request(given, n, k, false);
     if (!what) return R_NilValue;
-    const Result result(given, *what, n, REALSXP, Rf_getAttrib(R, R_DimNamesSymbol));
+    const Result result(given, *what, n, REALSXP, dimnames);
     const index_t pivot = carry_out(Place<double>::memory(REAL(R), REAL(result.factor())), REAL(V), *what, true);
     if (pivot >= 0) return failing_pivot(pivot);
     return what->sides ? result.done() : result.factor();

@@ -256,6 +256,9 @@ SEXP rcpp_factor_modify_usual(SEXP handle, SEXP in_place, SEXP order, SEXP V, SE
     const bool changes = LOGICAL(in_place)[0];
     const index_t n = INTEGER(order)[0], k = columns_of(V);
     if (!are_plain_columns(V, n)) return R_NilValue;
+    const SEXP dimnames = field(handle, Field::dimnames);
+    for (const int which : {0, 1})  // one of them has the variables' names
+      if (!are_named_alike(V, dimnames, which)) return R_NilValue;
     const UsualArguments given{downdate, weights, scale, z, y, rss};
     std::optional<Request> what = usual_request(given, n, k, true);
     if (!what) return R_NilValue;

@@ -39,13 +39,15 @@ bool shared(SEXP name, SEXP env) {
 
 }  // namespace
 
-// Returns list(n =, shared =) for variable `name` of `env`, after checking that its value can be overwritten.
+// Returns list(n =, shared =, dimnames =) for variable `name` of `env`, after checking that its value can be
+// overwritten.
 // [[Rcpp::export(rng = false)]]
 Rcpp::List rcpp_overwrite_look(SEXP name, SEXP env) {
   return guarded([&] {
-    const int n = Rf_nrows(matrix_of(name, env));
+    const SEXP matrix = matrix_of(name, env);
     using Rcpp::_;
-    return Rcpp::List::create(_["n"] = n, _["shared"] = shared(name, env));
+    return Rcpp::List::create(_["n"] = Rf_nrows(matrix), _["shared"] = shared(name, env),
+                              _["dimnames"] = Rf_getAttrib(matrix, R_DimNamesSymbol));
   });
 }
 

@@ -220,6 +220,20 @@ bool are_plain_columns(SEXP V, index_t n) {
   return shape == R_NilValue ? Rf_xlength(V) == n : Rf_xlength(shape) == 2 && Rf_nrows(V) == n;
 }
 
+bool are_named_alike(SEXP V, SEXP dimnames, int which) {
+  if (TYPEOF(dimnames) != VECSXP || Rf_xlength(dimnames) != 2) return true;
+  const SEXP names = VECTOR_ELT(dimnames, which);
+  if (TYPEOF(names) != STRSXP) return true;
+  const bool vector = Rf_getAttrib(V, R_DimSymbol) == R_NilValue;
+  SEXP own = Rf_getAttrib(V, vector ? R_NamesSymbol : R_DimNamesSymbol);
+  if (!vector && own != R_NilValue) own = VECTOR_ELT(own, 0);
+  if (own == R_NilValue) return true;
+  if (Rf_xlength(own) != Rf_xlength(names)) return false;
+  for (R_xlen_t i = 0; i < Rf_xlength(own); ++i)
+    if (STRING_ELT(own, i) != STRING_ELT(names, i)) return false;
+  return true;
+}
+
 namespace {
 
 /// The positions of the elements of a result.

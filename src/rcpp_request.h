@@ -27,6 +27,9 @@ std::optional<Request> usual_request(const UsualArguments& given, index_t n, ind
 
 /// Returns whether V consists of doubles with n rows, a matrix or a vector, which R/ would not change.
 bool are_plain_columns(SEXP V, index_t n);
+/// Returns whether the rows of plain columns V have the names number `which` of the dimnames of a factor, in their
+/// order, or one of the two has no names.
+bool are_named_alike(SEXP V, SEXP dimnames, int which);
 inline index_t columns_of(SEXP V) { return Rf_isMatrix(V) ? Rf_ncols(V) : 1; }
 
 /// The list that a modification returns to R: list(pivot, factor, z, rss). `pivot` is the failing pivot, counted from

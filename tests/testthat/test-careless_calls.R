@@ -128,7 +128,7 @@ test_that("of one regressor a vector has the values in several observations, of 
 test_that("NA is a missing value, whatever its type", {
   fit <- rls(x, y)
   refused(update(fit, x[1, ], NA), "not_finite", "na.action = na.omit", argument = "y", row = 1, col = 1)
-  refused(update(fit, c(NA, NA), 1), "not_finite", "na.action = na.omit", argument = "x")
+  refused(update(fit, c(NA, NA), 1), "not_finite", "na.action = na.omit", argument = "newdata")
   refused(rls(x, rep(NA, 20)), "not_finite", "na.action = na.omit", argument = "y")
   refused(rolling(x, rep(NA, 20), 5), "not_finite", "na.action = na.omit", argument = "y")
   refused(update(fit, x[1, ], 1, weights = NA), "not_finite", "weights", argument = "weights")
@@ -144,7 +144,7 @@ test_that("what is missing from a regression, or is no number of observations, i
   refused(rls(~ a, d), "bad_argument", "has no response", argument = "formula")
   refused(rolling(~ a, d, 5), "bad_argument", "has no response", argument = "formula")
   refused(update(fit, x[1, ], NULL), "bad_argument", "is missing: the responses", argument = "y")
-  refused(update(fit, NULL, 1), "not_numeric", "not NULL", argument = "x", type = "NULL")
+  refused(update(fit, NULL, 1), "not_numeric", "not NULL", argument = "newdata", type = "NULL")
   for (window in list(10.5, 0, NA, "a", NULL, 1:2)) {
     refused(rls(x, y, window = window), "bad_argument", "whole number of observations", argument = "window")
   }

@@ -268,3 +268,15 @@ test_that("the device can be chosen by argument and option", {
   expect_identical(expect_error(gpu_factor(diag(2)), class = "gpucholmod_bad_argument")$argument, "device")
   expect_identical(gpu_chol(diag(2), device = NULL)$device, id)
 })
+
+test_that("a triangular matrix in place of A is told from a symmetric one", {
+  L <- t(chol(diag(3) + 1))
+  error <- expect_error(chol_factor(A = L), "is lower triangular", class = "gpucholmod_bad_argument")
+  expect_identical(error$argument, "A")
+  bad <- matrix(c(1, 0, 3, 2), 2)
+  expect_error(chol_factor(A = bad), "a factor is given as 'R'", class = "gpucholmod_not_positive_definite")
+  expect_error(chol_factor(A = -diag(2)), "jitter", class = "gpucholmod_not_positive_definite")
+  upper <- diag(3) + 1
+  upper[lower.tri(upper)] <- 0
+  expect_equal(as.matrix(chol_factor(A = upper)), chol(diag(3) + 1))
+})

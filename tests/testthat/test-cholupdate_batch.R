@@ -187,3 +187,16 @@ test_that("the bits do not depend on threads, precision is single where that is 
   expect_false(identical(single, with_threads(1)))
   expect_equal(single, with_threads(1), tolerance = 1e-5)
 })
+
+at_each_home("a weight for each member is that of its only column", {
+  set.seed(31)
+  A <- replicate(4, crossprod(normal(9, 3)))
+  R <- array(apply(A, 3, chol), dim(A))
+  V <- normal(3, 4)
+  w <- c(1, -0.01, 2, 0)
+  expect_identical(cholupdate_batch(R, V, weights = w), cholupdate_batch(R, V, weights = t(w)))
+  f <- keep_batch(R)
+  expect_identical(as.array(cholupdate_batch(f, V, weights = w)), as.array(cholupdate_batch(f, V, weights = t(w))))
+  expect_error(cholupdate_batch(R, V, weights = c(1, 2)), "a column for each V", class = "gpucholmod_bad_argument")
+  expect_error(cholupdate_batch(R, array(V, c(3, 2, 4)), weights = w), class = "gpucholmod_bad_argument")
+})

@@ -110,6 +110,10 @@ expect_unsupported <- function(call, operation, backend, instead) {
 test_that("what a handle cannot do names the call that gives a matrix", {
   f <- chol_factor(R, "cpu")
   expect_unsupported(f + 1, "+", "cpu", "as.matrix(f)")
+  expect_unsupported(mean(f), "mean()", "cpu", "as.matrix(f)")
+  expect_unsupported(as.numeric(f), "as.numeric()", "cpu", "as.matrix(f)")
+  expect_unsupported(cbind(1, f), "cbind()", "cpu", "as.matrix(f)")
+  expect_unsupported(rbind(chol_batch(array(R, c(dim(R), 1))), 1), "rbind()", "batch", "as.array(f)")
   expect_unsupported(1 + f, "+", "cpu", "as.matrix(f)")
   expect_unsupported(-f, "-", "cpu", "as.matrix(f)")
   expect_unsupported(f == f, "==", "cpu", "as.matrix(f)")

@@ -85,12 +85,12 @@ test_that("bad observations are told apart, and change nothing", {
   expect_error(rls(letters, y), class = "gpucholmod_not_numeric")
   fit <- rls(x, y, backend = "cpu")
   error <- expect_error(update(fit, c(1, NaN, 2), 1), class = "gpucholmod_not_finite")
-  expect_identical(unlist(error[c("argument", "row", "col")]), c(argument = "x", row = "1", col = "2"))
+  expect_identical(unlist(error[c("argument", "row", "col")]), c(argument = "newdata", row = "1", col = "2"))
   expect_error(update(fit, x[1, ], NA_real_), class = "gpucholmod_not_finite")
   expect_error(update(fit, x[1, -1], 1), class = "gpucholmod_dimension_mismatch")
   expect_error(update(fit, x[1, ], 1:2), class = "gpucholmod_dimension_mismatch")
   for (transposed in list(quote(update(fit, t(x[1:2, ]), 1:2)), quote(predict(fit, t(x))))) {
-    expect_error(eval(transposed), "did you mean t(x)?", fixed = TRUE, class = "gpucholmod_dimension_mismatch")
+    expect_error(eval(transposed), "did you mean t(newdata)?", fixed = TRUE, class = "gpucholmod_dimension_mismatch")
   }
   expect_error(update(fit, x[1, ], 1, forget = 0), class = "gpucholmod_bad_argument")
   expect_error(update(fit, x[1, ], 1, forgets = 1), class = "gpucholmod_bad_argument")

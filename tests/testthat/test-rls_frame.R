@@ -190,3 +190,43 @@ test_that("the summary of a fit without observations has a table without rows", 
     expect_false(any(grepl("Pr(", utils::capture.output(print(said)), fixed = TRUE)))
   }
 })
+
+test_that("new data have all variables of the formula: none is taken from where the formula was written", {
+  d <- data.frame(x = 1:8, y = c(1, 3, 2, 5, 4, 6, 8, 7))
+  x <- 99
+  y <- 5
+  fit <- rls(y ~ x, d[1:4, ])
+  for (use in list(function() update(fit, data.frame(X = 5, y = 4)), function() predict(fit, data.frame(X = 5)),
+                   function() drop_rows(fit, newdata = data.frame(X = 5, y = 4)))) {
+    error <- expect_error(use(), "'newdata' has no variable x", class = "gpucholmod_bad_model")
+    expect_identical(error$variable, "x")
+  }
+  expect_identical(expect_error(update(fit, data.frame(x = 5)), class = "gpucholmod_bad_model")$variable, "y")
+  expect_length(predict(fit, data.frame(x = 5)), 1)
+  x <- as.double(d$x)
+  y <- d$y
+  fit <- rls(y ~ x)
+  expect_identical(expect_error(predict(fit, data.frame(z = 1)), class = "gpucholmod_bad_model")$variable, "x")
+  degree <- 2
+  expect_equal(coef(update(rls(y ~ I(x^degree), d[1:4, ]), d[5:8, ])), coef(lm(y ~ I(x^degree), d)))
+})
+
+test_that("weights of a formula are found in new data, or are missing", {
+  d <- data.frame(x = 1:8, y = c(1, 3, 2, 5, 4, 6, 8, 7), v = c(1, 1, 4, 1, 2, 1, 1, 9))
+  w <- d$v
+  ways <- list(rls(y ~ x, d[1:4, ], weights = w[1:4]), rls(y ~ x, d[1:4, ], weights = d$v[1:4]),
+               rls(y ~ x, d[1:4, ], weights = c(1, 1, 4, 1)))
+  for (fit in ways) {
+    for (rows in list(5:8, 5)) {
+      error <- expect_error(update(fit, d[rows, ]), "the weights of the fit.*are not in 'newdata'",
+                            class = "gpucholmod_bad_argument")
+      expect_identical(error$argument, "weights")
+    }
+    expect_equal(coef(update(fit, d[5:8, ], weights = v)), coef(lm(y ~ x, d, weights = w)))
+  }
+  power <- 2
+  fit <- rls(y ~ x, d[1:4, ], weights = 1 / v^power)
+  expect_equal(coef(update(fit, d[5:8, ])), coef(lm(y ~ x, d, weights = 1 / w^2)))
+  v <- w[5:8]
+  expect_error(update(fit, d[5:8, c("x", "y")]), class = "gpucholmod_bad_argument")
+})

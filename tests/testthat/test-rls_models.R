@@ -109,9 +109,22 @@ test_that("dependent columns are NA in every method, as lm() has it", {
     expect_equal(f(fit), f(all), tolerance = 1e-10)
   }
   expect_output(print(summary(fit)), "twice")
-  warning <- expect_warning(predicted <- predict(fit, cars), class = "gpucholmod_rank_deficient")
-  expect_identical(warning$columns, 3L)
+  expect_no_warning(predicted <- predict(fit, cars))
   expect_equal(predicted, fitted(all), ignore_attr = TRUE, tolerance = 1e-10)
+  other <- transform(cars[1:5, ], twice = twice + c(0, 1, 0, NA, -1))
+  warning <- expect_warning(predicted <- predict(fit, other), "2 of 5 predictions need the coefficient of twice",
+                            class = "gpucholmod_rank_deficient")
+  expect_identical(warning[c("columns", "rows")], list(columns = "twice", rows = c(2L, 5L)), ignore_attr = TRUE)
+  expect_equal(predicted, replace(fitted(all)[1:5], 4, NA), ignore_attr = TRUE, tolerance = 1e-10)
+})
+
+test_that("a level of a factor that no observation has cannot be predicted, the others can", {
+  d <- data.frame(y = c(1, 3, 2, 5, 4, 7), x = 1:6, g = factor(rep(c("a", "b"), 3), c("a", "b", "c")))
+  fit <- rls(y ~ x + g, d, window = 5)
+  expect_no_warning(predict(fit, d))
+  warning <- expect_warning(predict(fit, data.frame(x = 1, g = c("b", "c"))), class = "gpucholmod_rank_deficient")
+  expect_identical(warning$columns, "gc")
+  expect_identical(warning$rows, 2L)
 })
 
 test_that("several responses have a matrix of coefficients, and vectors of deviances", {

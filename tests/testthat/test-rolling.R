@@ -113,3 +113,22 @@ test_that("what cannot be is told, and no window is no error", {
   path <- rolling(x, replace(y, 3, NA), window = 10, times = 1:n, na.action = na.omit)
   expect_equal(path[c("coefficients", "times")], rolling(x[-3, ], y[-3], window = 10, times = (1:n)[-3])[c(2, 8)])
 })
+
+test_that("what a rolling regression has for each window is found by R's functions, the rest is refused", {
+  set.seed(8)
+  X <- cbind(1, normal(40, 2))
+  path <- rolling(X, rnorm(40), window = 10)
+  expect_identical(sigma(path), path$sigma)
+  expect_identical(nobs(path), path$nobs)
+  expect_identical(df.residual(path), path$df.residual)
+  expect_equal(deviance(path), path$sigma^2 * 7)
+  both <- rolling(X, normal(40, 2), window = 10)
+  expect_equal(deviance(both), both$sigma^2 * 7)
+  for (f in list(residuals, fitted, predict, weights)) expect_error(f(path), class = "gpucholmod_not_supported")
+})
+
+test_that("names of variables and formulas are no times or groups", {
+  d <- data.frame(y = rnorm(20), x = rnorm(20), at = 1:20, shop = gl(2, 10))
+  expect_error(rolling(y ~ x, d, window = 5, times = "at"), "times = at", class = "gpucholmod_bad_argument")
+  expect_error(rolling(y ~ x, d, window = 5, groups = ~shop), "groups = shop", class = "gpucholmod_bad_argument")
+})
