@@ -73,11 +73,12 @@ solve_with <- function(f, b, which, named = FALSE) {
 }
 
 # Returns the names of the rows and columns of A.
-variable_names <- function(f) names_of_variables(f$dimnames, f$uplo == "lower")
+variable_names <- function(f) names_of_variables(f$dimnames, identical(f$uplo, "lower"))
 
 # Returns the names of the variables in the dimnames of a factor, which are not checked yet if a handle has them.
 names_of_variables <- function(dimnames, lower) {
-  if (is.list(dimnames) && length(dimnames) >= 2L) dimnames[[if (lower) 1L else 2L]]
+  names <- if (is.list(dimnames) && length(dimnames) >= 2L) dimnames[[if (lower) 1L else 2L]]
+  if (is.character(names)) names
 }
 
 #' @rdname solve.chol_factor

@@ -118,6 +118,7 @@ cholinsert_gpu.chol_batch <- function(R, X, at = NULL, ..., z = NULL, b = NULL, 
   order <- grown_order(R, p, at)
   modified <- if (in_place) R else descendant(R)
   dimnames <- list(reshaped_dimnames(R, order, names), members_alone(R$dimnames))
+  if (p > 0L) require_same_rows(X, names_of_variables(dimnames[[1L]], R$uplo == "lower"), "X")
   insert <- function() rcpp_batch_insert(R, modified, list(given, at, sides, check), dimnames)
   done <- with_room(insert, R)
   failed <- any(done$pivots > 0L)

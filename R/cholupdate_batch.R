@@ -288,6 +288,7 @@ modify_list <- function(R, V, downdate, weights, scale, check, uplo, request) {
   }
   require_same_places(names(R), V = V, weights = weights, scale = scale)
   given <- R
+  V_given <- V
   shape <- open_listed_factors(R, request$lower, uplo)
   R <- shape$of
   columns <- shapes_of(V, "V", function(x, argument) ordinary_numbers(x))
@@ -300,7 +301,9 @@ modify_list <- function(R, V, downdate, weights, scale, check, uplo, request) {
                     list(expected = shape$rows[[m]], actual = columns$rows[[m]], member = m))
   }
   check_members(R, 0L, request$lower)
-  weights <- check_weights(weights, downdate, columns$columns, lists = TRUE)
+  for (m in seq_len(b)) require_same_rows(V_given[[m]], names_of_variables(factor_dimnames(given[[m]]), request$lower))
+  weights <- check_weights(weights, downdate, columns$columns, by_column = all(columns$columns == 1L), lists = TRUE)
+  if (length(weights) > 1L && all(columns$columns == 1L) && !is.list(weights)) weights <- matrix(weights, 1L)
   if (is.null(weights)) {
     if (downdate) weights <- -1
   } else if (is.matrix(weights)) {

@@ -239,6 +239,10 @@ require_factor_shape <- function(R, argument = "R") {
 # place, not by name.
 require_same_rows <- function(x, names, argument = "V") {
   if (is.null(names)) return(invisible())
+  if (is.list(x) && !is.data.frame(x)) {
+    for (one in x) require_same_rows(one, names, argument)
+    return(invisible())
+  }
   if (is_float32(x)) x <- x@Data
   own <- if (length(dim(x)) >= 2L) dimnames(x)[[1L]] else names(x)
   if (is.null(own) || length(own) != length(names)) return(invisible())

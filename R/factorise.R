@@ -48,4 +48,4 @@ factorised_with_jitter <- function(x, jitter, precision, attempt) {
 }
 
 # Is true for a matrix with numbers above its diagonal and none below.
-is_strictly_upper <- function(x) !any(x[lower.tri(x)] != 0) && any(x[upper.tri(x)] != 0)
+is_strictly_upper <- function(x) isTRUE(all(x[lower.tri(x)] == 0)) && isTRUE(any(x[upper.tri(x)] != 0))

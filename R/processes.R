@@ -152,7 +152,7 @@ compacted <- function(x) Filter(Negate(is.null), x)
 carry_out_together <- function(f, what, R, x, rows, names, given) {
   together({
     live(R, "R")
-    asked <- list(what, given[!names(given) %in% names])
+    asked <- list(what, given[!methods::allNames(given) %in% names])
     if (!length(x)) agreed(TRUE, "processes", asked)
     else x[[1L]] <- if (is.null(rows)) agreed(x[[1L]], names(x), asked)
                     else agreed_columns(x[[1L]], rows, names(x), asked)

@@ -75,8 +75,8 @@ check_weights <- function(weights, downdate, counts = NULL, by_column = FALSE, l
     }
     dim(w) <- dim(weights)
   } else if (length(w) != 1L && any(counts != length(w)) && !(by_column && length(w) == length(counts))) {
-    refuse("must be one number, one for each column of every V, or a matrix with a column for each V, not %d numbers",
-           length(w))
+    refuse(paste("must be one number, one for each column of every V, a matrix with a column for each V, or, if each V",
+                 "is one column, one for each V, not %d numbers"), length(w))
   }
   w
 }

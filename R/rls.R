@@ -155,18 +155,23 @@ rls.formula <- function(formula, data, weights, subset, na.action, ...) {
   frame$na.action <- if (action == "omit") quote(stats::na.omit) else quote(stats::na.pass)
   frame <- as_model(eval(frame, parent.frame()))
   if (action == "fail") require_complete(frame)
-  require_no_infinite(frame)
   terms <- attr(frame, "terms")
   x <- as_model(stats::model.matrix(terms, frame))
+  y <- response_of(frame)
+  require_no_infinite(frame, x, y)
   weights <- stats::model.weights(frame)
-  fit <- rls.default(x, response_of(frame), weights = if (is.null(weights)) 1 else weights, ...)
+  fit <- rls.default(x, y, weights = if (is.null(weights)) 1 else weights, ...)
   fit$terms <- terms
   fit$xlevels <- stats::.getXlevels(terms, frame)
   fit$contrasts <- attr(x, "contrasts")
   fit$weights_call <- call$weights
   data <- if (missing(data)) environment(terms) else data
   fit$variables <- empty_variables(terms, data)
-  fit$observed <- observed_variables(terms, data)
+  observed_in <- function(call) {
+    observed_variables(call, data, environment(terms), observation_count(terms, data))
+  }
+  fit$observed <- observed_in(attr(terms, "variables"))
+  fit$observed_weights <- observed_in(call$weights)
   fit$na.action <- action
   fit$call <- call
   fit

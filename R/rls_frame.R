@@ -4,39 +4,60 @@
 is_modelled <- function(fit, newdata) !is.null(fit$terms) && is.list(newdata)
 
 # Returns the weights that the call of a fit of a formula names, in the new data; 1 if it names none. Stops unless the
-# new data have the variables of the weights, but for constants.
+# new data have the variables of the weights.
 own_weights <- function(fit, newdata) {
   if (is.null(fit$weights_call)) return(1)
-  names <- all.vars(fit$weights_call)
-  elsewhere <- setdiff(names, names(newdata))
-  constant <- function(name) length(value_of(name, newdata, environment(fit$terms))) == 1L
-  if (length(elsewhere) == length(names) || !all(vapply(elsewhere, constant, NA))) {
+  if (!any(variables_in(fit$weights_call) %in% names(newdata)) || !all(fit$observed_weights %in% names(newdata))) {
     stop_bad_argument("weights", NULL, sprintf("is missing: the weights of the fit, %s, are not in 'newdata'",
                                                deparse1(fit$weights_call)))
   }
   as_model(eval(fit$weights_call, newdata, environment(fit$terms)))
 }
 
-# Returns the value of a variable, an atomic vector, or NULL.
-value_of <- function(name, data, environment) {
-  value <- tryCatch(eval(as.name(name), data, environment), error = function(e) NULL)
-  if (is.atomic(value)) value
+# Returns the names of the variables of an expression: of x$y only x; without those that are `indexed`, as x in x[i], if
+# that is FALSE.
+variables_in <- function(expression, indexed = TRUE) {
+  if (is.name(expression)) return(setdiff(as.character(expression), ""))
+  if (!is.call(expression)) return(character())
+  parts <- as.list(expression)[-1L]
+  of <- if (is.name(expression[[1L]])) as.character(expression[[1L]]) else ""
+  if (of %in% c("$", "@")) parts <- parts[1L]
+  if (of %in% c("[", "[[") && !indexed) parts <- parts[-1L]
+  unique(unlist(lapply(parts, variables_in, indexed), use.names = FALSE))
 }
 
-# Returns the names of the variables of a formula that have a value for each observation: those in `data`, and others
-# as long as these.
-observed_variables <- function(terms, data) {
-  names <- all.vars(attr(terms, "variables"))
-  if (is.data.frame(data)) within <- intersect(names, names(data)) else within <- character()
-  lengths <- vapply(names, function(name) NROW(value_of(name, data, environment(terms))), 0L)
-  count <- if (is.data.frame(data)) nrow(data) else max(lengths, 0L)
-  union(within, names[lengths == count & count > 1L])
+# Returns the value of a variable, or NULL.
+value_of <- function(name, data, environment) {
+  tryCatch(eval(as.name(name), data, environment), error = function(e) NULL)
+}
+
+# Returns the names of the variables of an expression that have a value for each of `count` observations: those in
+# `data`, and others as long as that, but for those that are only indexed. Of a single observation, whose values are as
+# long as a constant, these are variables that stand for themselves.
+observed_variables <- function(expression, data, environment, count) {
+  all <- variables_in(expression)
+  is_long <- function(name) {
+    value <- value_of(name, data, environment)
+    (is.atomic(value) || is.data.frame(value)) && NROW(value) == count
+  }
+  within <- if (is.environment(data)) character() else intersect(all, names(data))
+  if (!is.data.frame(data)) within <- Filter(is_long, within)
+  alone <- vapply(Filter(is.name, as.list(expression)[-1L]), as.character, "")
+  outside <- setdiff(if (count > 1L) variables_in(expression, indexed = FALSE) else alone, within)
+  if (count == 1L && is.data.frame(data)) outside <- character()
+  c(within, Filter(is_long, outside))
+}
+
+# Returns the number of observations of a formula, those that are left out among them.
+observation_count <- function(terms, data) {
+  if (is.data.frame(data)) return(nrow(data))
+  NROW(eval(attr(terms, "variables")[[1L + attr(terms, "response")]], data, environment(terms)))
 }
 
 # Stops unless new data have all variables of the terms that have a value for each observation: R would take those that
 # are missing from where the formula was written.
 require_variables <- function(fit, newdata, terms) {
-  absent <- setdiff(intersect(all.vars(attr(terms, "variables")), fit$observed), names(newdata))
+  absent <- setdiff(intersect(variables_in(attr(terms, "variables")), fit$observed), names(newdata))
   if (!length(absent)) return(invisible())
   stop_gpucholmod("bad_model", sprintf("'newdata' has no variable %s, which the formula has",
                                        paste(absent, collapse = ", ")), list(variable = absent))
@@ -62,17 +83,21 @@ matrix_of <- function(fit, frame) {
 modelled_observations <- function(fit, newdata, weights) {
   frame <- frame_of(fit, newdata, fit$terms)
   frame[["(weights)"]] <- weights_of(weights, nrow(frame))
-  require_no_infinite(frame)
   if (fit$na.action == "fail") require_complete(frame) else frame <- complete_part(frame)
-  observations(matrix_of(fit, frame), response_of(frame), frame[["(weights)"]], fit, na.action = "fail")
+  x <- matrix_of(fit, frame)
+  y <- response_of(frame)
+  require_no_infinite(frame, x, y)
+  observations(x, y, frame[["(weights)"]], fit, na.action = "fail")
 }
 
 # Returns the observations of a model frame that have no missing values.
 complete_part <- function(frame) {
   if (!anyNA(frame, recursive = TRUE)) return(frame)
   terms <- attr(frame, "terms")
-  frame <- frame[stats::complete.cases(frame), , drop = FALSE]
+  complete <- stats::complete.cases(frame)
+  frame <- frame[complete, , drop = FALSE]
   attr(frame, "terms") <- terms
+  attr(frame, "na.action") <- which(!complete)  # as model.frame() has it
   frame
 }
 
@@ -89,14 +114,16 @@ require_complete <- function(frame) {
   }
 }
 
-# Stops where a variable of a model frame is infinite. Observations that model.frame() has left out are counted.
-require_no_infinite <- function(frame) {
-  for (name in names(frame)) {
+# Stops where a variable of a model frame is infinite, if its regressors x or responses y are. Observations that have
+# been left out are counted.
+require_no_infinite <- function(frame, x, y = numeric()) {
+  are_finite <- function(x) !is.numeric(x) || all(is.finite(x))
+  if (are_finite(x) && are_finite(y)) return(invisible())
+  for (name in grep("^\\(", names(frame), value = TRUE, invert = TRUE)) {
     value <- frame[[name]]
-    if (!is.numeric(value) || !any(is.infinite(value))) next
-    at <- match(TRUE, is.infinite(value))
+    if (is.factor(value) || !is.numeric(unclass(value)) || !any(is.infinite(unclass(value)))) next
+    at <- match(TRUE, is.infinite(unclass(value)))
     row <- (at - 1L) %% nrow(frame) + 1L
-    name <- gsub("^\\((.*)\\)$", "\\1", name)  # (weights)
     left_out <- attr(frame, "na.action")
     if (length(left_out)) row <- setdiff(seq_len(nrow(frame) + length(left_out)), left_out)[[row]]
     stop_gpucholmod("not_finite", sprintf("'%s' is not finite in observation %d", name, row),
@@ -111,7 +138,7 @@ is_na_fail <- function(action) identical(action, stats::na.fail) || identical(ac
 # values are.
 empty_variables <- function(terms, data) {
   values <- lapply(stats::setNames(nm = all.vars(attr(terms, "variables"))), value_of, data, environment(terms))
-  lapply(compacted(values), missing_like, 0L)
+  lapply(Filter(function(value) is.atomic(value) && !is.null(value), values), missing_like, 0L)
 }
 
 # Returns so many missing values of the class of a vector, a factor or a matrix.

@@ -53,10 +53,10 @@ predictors <- function(fit, newdata) {
   }
   if (is_modelled(fit, newdata)) {
     frame <- frame_of(fit, newdata, stats::delete.response(fit$terms))
-    require_no_infinite(frame)
     x <- matrix_of(fit, frame)
     known <- x
     if (anyNA(x)) known[!stats::complete.cases(frame), ] <- 0
+    require_no_infinite(complete_part(frame), known)
     require_finite(known, "newdata")
     return(x)
   }
@@ -70,17 +70,20 @@ predictors <- function(fit, newdata) {
 warn_of_unknown <- function(fit, x, known) {
   R <- as.matrix(fit$R)
   p <- ncol(R)
+  given <- x
   shift <- fit$account$shift[seq_len(p)]  # of the rows that R is a factor of: src/regression/shift.h
   if (length(fit$account$shift)) x <- x - tcrossprod(x[, 1L], replace(shift, 1L, 0))
   left <- setdiff(seq_len(p), known)
   of_known <- qr.coef(qr(R[, known, drop = FALSE], tol = 1e-14), R[, left, drop = FALSE])
   own <- x[, known, drop = FALSE]
   size <- abs(x[, left, drop = FALSE]) + abs(own) %*% abs(of_known)
-  wrong <- abs(x[, left, drop = FALSE] - own %*% of_known) > 1e-6 * size
+  # As far as columns may depend on others in the fit, tol of their size, they may here.
+  wrong <- abs(x[, left, drop = FALSE] - own %*% of_known) > 1e-6 * size + fit$tol * abs(given[, left, drop = FALSE])
   rows <- unname(which(rowSums(wrong, na.rm = TRUE) > 0))
   if (!length(rows)) return(invisible())
   columns <- left[colSums(wrong, na.rm = TRUE) > 0]
-  if (!is.null(fit$names[[1L]])) columns <- fit$names[[1L]][columns]
+  names <- fit$names[[1L]][columns]
+  if (length(names) && all(nzchar(names))) columns <- names
   warn_gpucholmod("rank_deficient",
                   sprintf("%d of %d predictions need the coefficient of %s, which is not known, and leave it out",
                           length(rows), nrow(x), paste(columns, collapse = ", ")),

@@ -96,8 +96,8 @@ rolling.formula <- function(formula, data, window, weights, times, groups, subse
     value <- frame[[argument]]
     if (is.character(value) || (is.call(value) && identical(value[[1L]], quote(`~`)))) {
       name <- if (is.character(value)) value else all.vars(value)
-      stop_bad_argument(argument, value, sprintf("must be a variable, not its name or a formula: %s = %s", argument,
-                                                 paste(name, collapse = ", ")))
+      stop_bad_argument(argument, value, paste0("must be a variable, not its name or a formula",
+                                                if (length(name)) sprintf(": %s = %s", argument, name[[1L]])))
     }
   }
   frame$drop.unused.levels <- TRUE
@@ -106,10 +106,11 @@ rolling.formula <- function(formula, data, window, weights, times, groups, subse
   if (fails) frame$na.action <- quote(stats::na.pass)
   frame <- as_model(eval(frame, parent.frame()))
   if (fails) require_complete(frame)
-  require_no_infinite(frame)
   weights <- stats::model.weights(frame)
   x <- as_model(stats::model.matrix(attr(frame, "terms"), frame))
-  rolling.default(x, response_of(frame), window, weights = if (is.null(weights)) 1 else weights,
+  y <- response_of(frame)
+  require_no_infinite(frame, x, y)
+  rolling.default(x, y, window, weights = if (is.null(weights)) 1 else weights,
                   times = frame[["(times)"]], groups = frame[["(groups)"]], ...)
 }
 
@@ -215,7 +216,10 @@ predict.rolling <- function(object, ...) stop_no_observations("predict()")
 #' @export
 weights.rolling <- function(object, ...) stop_no_observations("weights()")
 #' @export
-deviance.rolling <- function(object, ...) object$sigma^2 * object$df.residual
+deviance.rolling <- function(object, ...) {
+  sums <- object$sigma^2 * object$df.residual
+  replace(sums, rep_len(object$df.residual == 0, length(sums)), 0)
+}
 
 #' @rdname rolling
 #' @param row.names,optional Not used.

@@ -145,7 +145,7 @@ solve_modified_of <- function(R, V, b, downdate = FALSE, weights = NULL, scale =
   factor <- factor_to_solve_with(R, uplo)
   held <- factor$held
   n <- factor$n
-  if (!is.list(V)) require_same_rows(V, factor$names)
+  require_same_rows(V, factor$names)
   members <- members_of(V, n)
   f <- length(members$k)
   require_same_places(members$names, b = b, weights = weights, scale = scale)

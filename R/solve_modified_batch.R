@@ -9,6 +9,7 @@ solve_modified_of_batch <- function(R, V, b = NULL, downdate = FALSE, weights = 
   f <- R$count
   names <- members_named(R, V, b)
   require_same_places(names, V = V, b = b, weights = weights, scale = scale)
+  require_same_rows(V, names_of_variables(R$dimnames, R$uplo == "lower"))
   columns <- columns_for_members(V, R)
   weights <- weights_for_members(weights, downdate, columns)
   scale <- batch_scale(scale, f)

@@ -275,6 +275,7 @@ test_that("a triangular matrix in place of A is told from a symmetric one", {
   expect_identical(error$argument, "A")
   bad <- matrix(c(1, 0, 3, 2), 2)
   expect_error(chol_factor(A = bad), "a factor is given as 'R'", class = "gpucholmod_not_positive_definite")
+  expect_error(chol_factor(A = rbind(c(1, 2), c(NA, 1))), "jitter", class = "gpucholmod_not_positive_definite")
   expect_error(chol_factor(A = -diag(2)), "jitter", class = "gpucholmod_not_positive_definite")
   upper <- diag(3) + 1
   upper[lower.tri(upper)] <- 0

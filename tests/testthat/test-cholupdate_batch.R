@@ -197,6 +197,8 @@ at_each_home("a weight for each member is that of its only column", {
   expect_identical(cholupdate_batch(R, V, weights = w), cholupdate_batch(R, V, weights = t(w)))
   f <- keep_batch(R)
   expect_identical(as.array(cholupdate_batch(f, V, weights = w)), as.array(cholupdate_batch(f, V, weights = t(w))))
+  expect_identical(simplify2array(cholupdate_batch(lapply(1:4, function(m) R[, , m]), lapply(1:4, function(m) V[, m]),
+                                                   weights = w)), cholupdate_batch(R, V, weights = w))
   expect_error(cholupdate_batch(R, V, weights = c(1, 2)), "a column for each V", class = "gpucholmod_bad_argument")
   expect_error(cholupdate_batch(R, array(V, c(3, 2, 4)), weights = w), class = "gpucholmod_bad_argument")
 })

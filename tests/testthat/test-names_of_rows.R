@@ -31,6 +31,9 @@ test_that("columns of a matrix, or a vector, have their rows in the order of the
   expect_identical(S, plain)
   expect_other_order(cholupdate_batch(array(R, c(4, 4, 2), list(names, names, NULL)), swapped), "V")
   expect_other_order(solve_modified(R, swapped, 1:4), "V")
+  expect_other_order(solve_modified(R, list(V, swapped), 1:4), "V")
+  expect_other_order(cholupdate_batch(list(R, R), list(V, swapped)), "V")
+  expect_equal(cholupdate_batch(list(R, unname(R)), list(V, swapped))[[1]], plain)
 })
 
 at_each_home("columns for a handle or a batch have their rows in its order", {
@@ -44,6 +47,9 @@ at_each_home("columns for a handle or a batch have their rows in its order", {
   expect_identical(as.matrix(cholupdate_gpu(f, V)), as.matrix(cholupdate_gpu(f, unname(V))))
   b <- keep_batch(array(R, c(4, 4, 2), list(names, names, NULL)))
   expect_other_order(cholupdate_batch(b, swapped), "V")
+  expect_other_order(solve_modified(b, swapped, matrix(1, 4, 2)), "V")
+  X <- array(c(0.1, 0.1, 0.1, 0.1, 9), c(5, 1, 2), list(c(names[c(2, 1, 3, 4)], "new"), NULL, NULL))
+  expect_other_order(cholinsert_gpu(b, X), "X")
   expect_identical(as.array(cholupdate_batch(b, V)), as.array(cholupdate_batch(b, unname(V))))
 })
 

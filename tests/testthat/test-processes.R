@@ -111,6 +111,18 @@ test_that("all processes come to the same error, and nothing has changed", {
   expect_equal(run$status, 0L)
 })
 
+test_that("arguments without names are the same in all processes, or an error", {
+  skip_on_cran()
+  run <- in_processes(2, c(
+    "f <- chol_factor(if (rank == 0) diag(50), processes = TRUE)",
+    "tell(class_of(cholupdate_gpu(f, if (rank == 0) rep(0.1, 50), rank == 1)), last$argument)",
+    "tell(class_of(cholinsert_gpu(f, if (rank == 0) c(rep(0, 50), 1), if (rank == 0) 1 else 51)), last$argument)",
+    "tell(all.equal(logdet(cholupdate_gpu(f, if (rank == 0) rep(0.1, 50), TRUE)), log1p(-0.5)))"
+  ))
+  refused <- "gpucholmod_bad_argument processes"
+  expect_told(run, 0:1, c(refused, refused, "TRUE"))
+})
+
 test_that("an error of R's in one process is that of all, wherever it comes from, and all are in step afterwards", {
   skip_on_cran()
   wrong_in_1 <- function(option, call) {

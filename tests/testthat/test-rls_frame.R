@@ -67,6 +67,12 @@ test_that("what is infinite is an error, not missing", {
   error <- expect_error(predict(fit, data.frame(x = c(NA, 1, Inf), g = "1")), class = "gpucholmod_not_finite")
   expect_identical(error$row, 3L)
   expect_identical(nobs(update(fit, transform(one, x = NaN))), 8)
+  gap <- data.frame(y = 1, x = c(2, NA), g = "1", h = c(0, Inf))
+  fit <- rls(y ~ x + h, transform(d, h = sin(x)))
+  expect_identical(nobs(update(fit, gap)), 9)
+  expect_identical(is.na(predict(fit, gap)), c(`1` = FALSE, `2` = TRUE))
+  expect_infinite(rls(y ~ z, transform(d, z = as.difftime(c(Inf, 1:7), units = "secs"))), "z")
+  expect_length(coef(rls(y ~ . - h, transform(d, h = Inf))), 3)
 })
 
 test_that("with na.fail missing values are the same error everywhere", {
@@ -209,6 +215,20 @@ test_that("new data have all variables of the formula: none is taken from where 
   expect_identical(expect_error(predict(fit, data.frame(z = 1)), class = "gpucholmod_bad_model")$variable, "x")
   degree <- 2
   expect_equal(coef(update(rls(y ~ I(x^degree), d[1:4, ]), d[5:8, ])), coef(lm(y ~ I(x^degree), d)))
+  knots <- c(2, 3, 5, 7)  # as many as there are observations
+  expect_equal(coef(update(rls(y ~ pmax(x, knots[2]), d[1:4, ]), d[5:8, ])), coef(lm(y ~ pmax(x, 3), d)),
+               ignore_attr = TRUE)
+  both <- data.frame(u = x, v = y)
+  for (fit in list(rls(both$v ~ u, both), rls(v ~ both$u, both))) {
+    expect_identical(expect_error(update(fit, data.frame(u = 1, v = 1)), class = "gpucholmod_bad_model")$variable,
+                     "both")
+  }
+  fit <- local({
+    x <- 1
+    y <- 2
+    rls(y ~ x)
+  })
+  expect_identical(expect_error(update(fit, data.frame(z = 1)), class = "gpucholmod_bad_model")$variable, c("y", "x"))
 })
 
 test_that("weights of a formula are found in new data, or are missing", {
@@ -224,6 +244,11 @@ test_that("weights of a formula are found in new data, or are missing", {
     }
     expect_equal(coef(update(fit, d[5:8, ], weights = v)), coef(lm(y ~ x, d, weights = w)))
   }
+  levels <- list(weight = c(1, 3))
+  code <- c(1, 2, 2, 1, 2, 1, 1, 2)
+  d$code <- code
+  expect_equal(coef(update(rls(y ~ x, d[1:4, ], weights = levels$weight[code]), d[5:8, ])),
+               coef(lm(y ~ x, d, weights = c(1, 3)[code])))
   power <- 2
   fit <- rls(y ~ x, d[1:4, ], weights = 1 / v^power)
   expect_equal(coef(update(fit, d[5:8, ])), coef(lm(y ~ x, d, weights = 1 / w^2)))

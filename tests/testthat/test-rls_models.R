@@ -118,6 +118,15 @@ test_that("dependent columns are NA in every method, as lm() has it", {
   expect_equal(predicted, replace(fitted(all)[1:5], 4, NA), ignore_attr = TRUE, tolerance = 1e-10)
 })
 
+test_that("predictions at the mean of columns that depend on others are known", {
+  d <- data.frame(y = cos(1:30), a = 1:30 * 0.1, b = 1:30 * 0.3)
+  fit <- rls(y ~ a + b, d)
+  expect_no_warning(predict(fit, data.frame(a = 1.55, b = 4.65)))
+  expect_warning(predict(fit, data.frame(a = 1.55, b = 4.66)), class = "gpucholmod_rank_deficient")
+  near <- transform(d, b = 1 + 1e-9 * sin(1:30))
+  expect_no_warning(predict(rls(y ~ b + a, near), near))
+})
+
 test_that("a level of a factor that no observation has cannot be predicted, the others can", {
   d <- data.frame(y = c(1, 3, 2, 5, 4, 7), x = 1:6, g = factor(rep(c("a", "b"), 3), c("a", "b", "c")))
   fit <- rls(y ~ x + g, d, window = 5)

@@ -124,6 +124,7 @@ test_that("what a rolling regression has for each window is found by R's functio
   expect_equal(deviance(path), path$sigma^2 * 7)
   both <- rolling(X, normal(40, 2), window = 10)
   expect_equal(deviance(both), both$sigma^2 * 7)
+  expect_identical(deviance(rolling(y ~ x, data.frame(y = c(1, 3, 2), x = 1:3), window = 2)), c(0, 0))
   for (f in list(residuals, fitted, predict, weights)) expect_error(f(path), class = "gpucholmod_not_supported")
 })
 
