@@ -132,7 +132,7 @@ modify_members <- function(R, V, downdate, weights, scale, right, check, uplo, p
   batch_value(done$R, done, sides, check)
 }
 
-# A matrix V has one column for each member in one of these functions, and is one change of R in the other.
+# Does not call cholupdate_batch(): the columns of a matrix V are one change here, and one for each member there.
 #' @export
 cholupdate_gpu.chol_batch <- function(R, V, ...) stop_not_numeric(R, "R")
 
