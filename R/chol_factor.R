@@ -8,13 +8,14 @@
 #'
 #' @param R The Cholesky factor: the upper triangular matrix that [chol()] returns, or anything else that
 #'   [cholupdate_gpu()] accepts, such as a `dtrMatrix` or `Cholesky` object of package \pkg{Matrix}, or a `float32`
-#'   matrix of package \pkg{float}. The first unnamed argument is `R`, even after `A = `. Rows with a negative diagonal
-#'   entry are multiplied by -1. Zeros on the diagonal, such as those of `matrix(0, n, n)`, are accepted, and can be
-#'   updated. The other triangle is not used. A diagonal matrix is taken as a factor: for a diagonal \eqn{A} write
-#'   `A = A`. `R` may also be a [factor_file()]: its factor is sent to one GPU or
+#'   matrix of package \pkg{float}. The first unnamed argument is `R`, even after `A = `. Rows with a negative
+#'   diagonal entry are multiplied by -1. Zeros on the diagonal, such as those of `matrix(0, n, n)`, are accepted,
+#'   and can be updated. The other triangle is not used. A diagonal matrix is taken for a factor: if \eqn{A} itself
+#'   is diagonal, write `chol_factor(A = A)`. `R` may also be a [factor_file()]: its factor is sent to one GPU or
 #'   several without being whole in ordinary memory.
 #' @param A A symmetric positive definite matrix, an ordinary one or of class `Matrix` or `float32`. Only its upper
-#'   triangle is read. `chol_factor(A = A)`, without `R`, factorises `A`, on the GPU if the factor is kept there.
+#'   triangle is read, so a lower triangular matrix is an error. `chol_factor(A = A)`, without `R`, factorises
+#'   `A`, on the GPU if the factor is kept there.
 #' @param jitter The most that may be added to the diagonal of `A`: see section Jitter. The default adds nothing. If `R`
 #'   is given, there is no such diagonal, and a `jitter` above 0 is an error.
 #' @param uplo `"upper"` for \eqn{A = R'R}, `"lower"` for a lower triangular factor, \eqn{A = RR'}. `as.matrix()`

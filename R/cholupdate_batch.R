@@ -271,9 +271,8 @@ names_of_members <- function(x, vector = FALSE) {
 
 # Returns the weights for the core: NULL, k numbers, or a k x b matrix.
 batch_weights <- function(weights, downdate, k, b) {
-  w <- check_weights(weights, downdate, rep.int(k, b), by_column = k == 1L)
-  if (is.null(w)) return(if (downdate) rep(-1, k))
-  if (is.matrix(w)) w else if (length(w) > k) matrix(w, k) else rep_len(w, k)
+  columns <- list(k = k, b = b, counts = rep.int(k, b), each = k == 1L)
+  weights_for_members(weights, downdate, columns, lists = FALSE)
 }
 
 # Returns the scale for the core: NULL if it is 1, otherwise one number or b.

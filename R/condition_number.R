@@ -11,10 +11,9 @@
 #' copied to ordinary memory, that of process 0 if it is divided over several processes; a factor in a file is read in
 #' panels for each product. For a factor in single precision, the estimates are those of the numbers that are stored.
 #'
-#' Functions of R that are not generic, such as `svd()`, `eigen()` and `backsolve()`, are about the factor: what they do
-#' with a handle is what they do with `as.matrix()` of it, so that `eigen(f)` has not the eigenvalues of \eqn{A}, which
-#' are those of `eigen(crossprod(f))`. `identical()` compares handles, not the factors that they refer to; use
-#' `all.equal()`.
+#' Functions of R that are not generic, such as `svd()`, `eigen()` and `backsolve()`, take a handle for the triangular
+#' matrix that `as.matrix()` returns: `eigen(f)` returns the eigenvalues of the factor, not those of \eqn{A}.
+#' `identical()` compares handles, not the factors that they refer to; use `all.equal()`.
 #'
 #' @param z,x,target A handle from [chol_factor()], [gpu_factor()], [gpu_chol()] or [chol_batch()], or a
 #'   [factor_file()].

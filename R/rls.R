@@ -50,7 +50,8 @@
 #' @param ridge The penalty \eqn{\lambda \ge 0}: one number, or one for each regressor. If the numbers have names, these
 #'   are matched with the names of the coefficients. The fit minimises
 #'   \eqn{\sum w_i (y_i - x_i'\beta)^2 + \lambda\beta'\beta}{sum w_i (y_i - x_i'beta)^2 + lambda beta'beta}.
-#' @param window How many of the last observations are kept, those of weight 0 among them. With `Inf`, all are kept.
+#' @param window The number of the last observations that the fit is about, observations of weight 0 among them. With
+#'   `Inf`, the fit is about all observations.
 #' @param forget The forgetting factor, above 0 and at most 1. Each call of [update()][update.rls] first multiplies the
 #'   weights of all earlier observations by this factor. It does so exactly once, even if the call adds many
 #'   observations, or none that counts. An update may give another factor.

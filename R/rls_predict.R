@@ -1,11 +1,12 @@
 #' Predictions of a recursive regression
 #'
 #' @param object A fit of [rls()].
-#' @param newdata The observations to predict. For a fit of a formula: a data frame or a list, whose variables must have
-#'   the classes that they had in the fit. If the value of a variable is missing, so is the prediction. For a fit of a
-#'   matrix: a matrix with a row for each prediction, or a vector. A vector is one row; for a fit with one regressor, a
-#'   vector has the values of the regressor in several rows. If `newdata` is missing, `predict()` returns the fitted
-#'   values of the observations that are kept.
+#' @param newdata The observations to predict. For a fit of a formula: a data frame or a list with the variables
+#'   that [update()][update.rls] needs, but for the response; they must have the classes that they had in the fit.
+#'   If the value of a variable is missing, so is the prediction. For a fit of a matrix: a matrix with a row for
+#'   each prediction, or a vector. A vector is one row; for a fit with one regressor, a vector has the values of the
+#'   regressor in several rows. If `newdata` is missing, `predict()` returns the fitted values of the observations
+#'   that are kept.
 #' @param se.fit Whether to return standard errors.
 #' @param interval,level Whether to return intervals, for the means (`"confidence"`) or for further observations of
 #'   weight 1 (`"prediction"`), and the level of the intervals.

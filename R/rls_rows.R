@@ -15,7 +15,7 @@ observations <- function(x, y, weights, fit = NULL, na.action = fit$na.action) {
     y <- y[complete, , drop = FALSE]
     weights <- weights[complete]
   }
-  require_finite(x, if (is.null(fit)) "x" else "newdata")
+  require_finite(x, name_of_regressors(fit))
   require_finite(y, "y")
   check_not_negative(weights, "weights", nrow(x), "observations")
   list(x = transposed(x), y = transposed(y), w = weights, names = names, complete = complete)
@@ -31,10 +31,13 @@ transposed <- function(x) {
   }
 }
 
+# Returns the argument that has the regressors: of a new fit, if `fit` is NULL, or for a fit.
+name_of_regressors <- function(fit) if (is.null(fit)) "x" else "newdata"
+
 # Returns a matrix of doubles, a row for each observation. A vector is one column where there is one regressor, as in a
 # new fit, and otherwise one row. Columns with names are put in the order of the fit.
 regressors <- function(x, fit) {
-  argument <- if (is.null(fit)) "x" else "newdata"
+  argument <- name_of_regressors(fit)
   if (is.data.frame(x) && !is.null(fit)) x <- columns_of(x, fit$names[[1L]])
   x <- missing_numbers(x)
   if (!isS4(x) && !is.numeric(x)) stop_not_numeric(x, argument)

@@ -5,11 +5,11 @@
 #' the fit that it is given.
 #'
 #' If there are more new observations than the window holds, only the last of them count. For a fit of a formula, the
-#' variables are found in the data frame by their names, and all of them have to be there, but for constants that were
-#' not among the data of the fit. For a fit of a matrix, the columns of the new matrix, or the
-#' elements of a vector, are matched with the columns of the fit by name if both have names. Several responses are
-#' matched in the same way. If only some columns of `newdata` have names, as in `cbind(1, x)`, the columns must be in
-#' the order of the fit.
+#' variables are found in the data frame by their names. The data frame must have every variable that had a value for
+#' each observation in the fit; constants, and vectors that the formula only indexes, may be elsewhere. For a fit of a
+#' matrix, the columns of the new matrix, or the elements of a vector, are matched with the columns of the fit by name
+#' if both have names. Several responses are matched in the same way. If only some columns of `newdata` have names, as
+#' in `cbind(1, x)`, the columns must be in the order of the fit.
 #'
 #' @param object A fit of [rls()].
 #' @param newdata The observations. For a fit of a formula: a data frame or a list of the variables, or, if `y` is
@@ -19,8 +19,9 @@
 #' @param y The responses of the observations. Leave it out if `newdata` has the variables of a formula. If there is
 #'   one observation with several responses, `y` may be a vector.
 #' @param weights The weights of the observations: one number, or one for each, and no weight is negative. If
-#'   `newdata` has the variables of a formula, `weights` is evaluated there first, as by [lm()]. The default is what the
-#'   weights of the formula, if there were any, are in `newdata`: an error unless their variables are there.
+#'   `newdata` has the variables of a formula, `weights` is evaluated there first, as by [lm()]. By default the
+#'   weights that were given with the formula, if there were any, are evaluated in `newdata`; it is an error if
+#'   `newdata` lacks their variables.
 #' @param forget The forgetting factor of this update, which first multiplies the weights of all earlier observations.
 #'   The default is the factor of the fit. Each call multiplies the weights once, however many observations it adds, and
 #'   even if it adds none, or only observations that have weight 0 or missing values.

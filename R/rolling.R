@@ -21,7 +21,8 @@
 #' @param tol The tolerance for columns that depend on others; their coefficients are `NA`, as in [rls()].
 #' @param na.action What to do about observations that have missing values. By default they are an error; for a formula,
 #'   the default is that of [lm()]. [na.omit()] leaves such observations out before windows are formed: they have no
-#'   place in a window, and no number in `end`. So number i of `end` is that of `which(complete.cases(...))[i]`.
+#'   place in a window, and `end` does not count them. If `d` has the variables of the formula and no others, the
+#'   windows end at the rows `which(complete.cases(d))[end]` of `d`.
 #' @param formula,data,subset As for [lm()]; `weights`, `times` and `groups` may be variables of `data`.
 #' @param ... For the method for formulas: `by`, `partial` and `tol`. Otherwise it must be empty.
 #' @return A list of class `rolling`, whose items have a row or an element for each window: `end`, the number of the
@@ -202,9 +203,10 @@ nobs.rolling <- function(object, ...) object$nobs
 #' @export
 df.residual.rolling <- function(object, ...) object$df.residual
 
-# Stops because `what` would need the observations of a window.
+# Stops because the function `what` would need the observations of a window, or the formula.
 stop_no_observations <- function(what) {
-  stop_gpucholmod("not_supported", sprintf("rolling() keeps no observations, which %s needs; rls() does", what),
+  stop_gpucholmod("not_supported",
+                  sprintf("%s is not supported for a result of rolling(), which keeps no observations", what),
                   list(operation = what))
 }
 #' @export

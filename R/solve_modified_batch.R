@@ -46,10 +46,10 @@ columns_for_members <- function(V, R) {
   list(x = x, k = k, b = f, common = FALSE, counts = counts, each = FALSE)
 }
 
-# Returns the weights for the core, of opened columns: NULL, k numbers, or a k x b matrix.
-weights_for_members <- function(weights, downdate, columns) {
+# Returns the weights for the core, of opened columns: NULL, k numbers, or a k x b matrix. lists: see check_weights().
+weights_for_members <- function(weights, downdate, columns, lists = TRUE) {
   k <- columns$k
-  w <- check_weights(weights, downdate, columns$counts, by_column = columns$each, lists = TRUE)
+  w <- check_weights(weights, downdate, columns$counts, by_column = columns$each, lists = lists)
   if (is.null(w)) return(if (downdate) rep(-1, k))
   if (is.matrix(w)) return(w)
   if (is.list(w)) {
