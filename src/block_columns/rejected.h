@@ -119,10 +119,11 @@ class RejectedBlock {
         else r = thread == i ? scalars(i, halves > 1 && s_.mixed())[rho] : 0;
       });
     }
-    for (int i = first; i < first + rows; ++i)
-      if (scalars(i, 0)[rho] < 0) return i;
-    own.each_warp([&](Warp& warp) { store(warp, first); });
-    return NB;
+    int failing = NB;  // found without a branch for each row, for which a warp would wait
+    GPUCHOLMOD_UNROLL for (int i = rows - 1; i >= 0; --i)
+      if (scalars(first + i, 0)[rho] < 0) failing = first + i;
+    if (failing == NB) own.each_warp([&](Warp& warp) { store(warp, first); });
+    return failing;
   }
   /// Takes the steps of `rows` rows from `first` on, which have been found, on the warp's columns.
   GPUCHOLMOD_HOST_DEVICE void take_steps(const Warp& warp, int first) {
@@ -136,35 +137,46 @@ class RejectedBlock {
     store(warp, first);
   }
 
-  /// Begins to fetch `rows` rows of the warp's columns; each lane fetches one row of every fourth column.
+  // The next three functions move numbers of `rows` rows of the warp's columns; each lane moves one row of every fourth
+  // column. They read all addresses first, so that no number waits for another.
+
+  /// Begins to fetch rows from `first` on.
   GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, int first) {
     if (first >= NB) return;
-    each_own(warp, [&](int thread, int l, int other, int i) {
-      const T* const R = from(other);
-      columns_[thread].next[l] = R ? R[first + i] : T(0);
+    warp.each([&](int lane) {
+      const T* R[rows];
+      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l) R[l] = from(moved(warp, lane, l));
+      T* const next = columns_[warp.id * LANES + lane].next;
+      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l) next[l] = R[l] ? R[l][first + lane % rows] : T(0);
     });
   }
   /// Writes the fetched rows to shared memory, and begins to fetch the next rows.
   GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, int first) {
-    each_own(warp, [&](int thread, int l, int other, int i) { row(other)[i] = double(columns_[thread].next[l]); });
+    warp.each([&](int lane) {
+      const T* const next = columns_[warp.id * LANES + lane].next;
+      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l) row(moved(warp, lane, l))[lane % rows] = double(next[l]);
+    });
     warp.sync();
     fetch(warp, first + rows);
   }
   /// Stores row() of the warp's columns in to(), scaled, as rows from `first` on.
   GPUCHOLMOD_HOST_DEVICE void store(const Warp& warp, int first) {
     warp.sync();
-    each_own(warp, [&](int, int, int other, int i) {
-      if (T* const out = to(other)) out[first + i] = T(row(other)[i] * s_.scaling.of(index_t(b_) * NB + first + i));
+    warp.each([&](int lane) {
+      T *out[rows], r[rows];
+      const double scale = s_.scaling.of(index_t(b_) * NB + first + lane % rows);
+      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l) {
+        out[l] = to(moved(warp, lane, l));
+        r[l] = T(row(moved(warp, lane, l))[lane % rows] * scale);
+      }
+      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l)
+        if (out[l]) out[l][first + lane % rows] = r[l];
     });
     warp.sync();
   }
-  /// Calls f(thread, l, thread that has the column, row) for the l-th number that each thread of the warp moves.
-  template <class F>
-  GPUCHOLMOD_HOST_DEVICE static void each_own(const Warp& warp, F&& f) {
-    warp.each([&](int lane) {
-      GPUCHOLMOD_UNROLL for (int l = 0; l < rows; ++l)
-        f(warp.id * LANES + lane, l, warp.id * LANES + l * (LANES / rows) + lane / rows, lane % rows);
-    });
+  /// Returns the thread that has the column of the l-th number that a lane moves.
+  GPUCHOLMOD_HOST_DEVICE static int moved(const Warp& warp, int lane, int l) {
+    return warp.id * LANES + l * (LANES / rows) + lane / rows;
   }
 
   static constexpr int inv_tau = 0, inv_ctau = 1, rho = 2;  ///< rho = -1 in the first half: a downdate fails in row i
@@ -229,19 +241,17 @@ class RejectedBlock {
   template <int COUNT>
   GPUCHOLMOD_HOST_DEVICE static bool find(const double* v, double sigma, double pivot, double by_pivot, double* y,
                                           double* of_step) {
-    const double sum = dot<COUNT>(v, v);
-    if (!(pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200))
-      return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
-    // Entries of v whose squares underflow are negligible beside the pivot.
-    const double square = fma(pivot, pivot, sigma * sum);
-    if (!(square > 0x1p-10 * pivot * pivot)) return find_with_care<COUNT>(v, sigma, pivot, y, of_step);
+    const double sum = dot<COUNT>(v, v), square = fma(pivot, pivot, sigma * sum);
     const double by_length = Warp::reciprocal_root(square), length = square * by_length,
                  by = Warp::reciprocal(pivot + length);
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) y[q] = v[q] * by;
     of_step[inv_tau] = (pivot + length) * by_length;
     of_step[inv_ctau] = (pivot + length) * by_pivot;
     of_step[rho] = length;
-    return true;
+    // Asked last, so that the step does not wait for the answer. Entries of v whose squares underflow are negligible
+    // beside the pivot.
+    const bool plain = pivot > 1e-100 && pivot < 1e100 && sum > 0 && sum < 1e200 && square > 0x1p-10 * pivot * pivot;
+    return plain || find_with_care<COUNT>(v, sigma, pivot, y, of_step);
   }
 
   /// Finds a step with numbers of any size, or if nearly all of the pivot is taken away. Forms no square and no
@@ -311,8 +321,8 @@ class RejectedBlock {
   GPUCHOLMOD_HOST_DEVICE static double apply(double* v, double sigma, double r, const double* y,
                                              const double* of_step) {
     const double yv = dot<COUNT>(y, v);
-    const double changed = (r + sigma * yv) * of_step[inv_tau] - r;
-    const double z = sigma > 0 ? changed + r : (changed + yv) * of_step[inv_ctau];
+    const double sum = (r + sigma * yv) * of_step[inv_tau], changed = fma(r + sigma * yv, of_step[inv_tau], -r);
+    const double z = sigma > 0 ? sum : (changed + yv) * of_step[inv_ctau];
     GPUCHOLMOD_UNROLL for (int q = 0; q < COUNT; ++q) v[q] -= y[q] * z;
     return changed;
   }

@@ -90,6 +90,7 @@ class Tiles {
   /// Numbers in a copy, copies for a column of a sub-block, and columns that a warp copies at a time.
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
   static_assert(forward || width == GROUP);
+  static_assert(SUBS % ahead == 0);
 
  public:
   static constexpr int EIGHT = 8 * width;  ///< words of eight rows of all columns, column after column without gaps

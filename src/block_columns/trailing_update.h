@@ -173,32 +173,35 @@ class TrailingUpdate {
     return true;
   }
 
-  /// Updates the next tile and its V: in each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V, by rows, and V <- V -
-  /// R_a'P_a. Registers hold the factors in the order in which products take them. In this order of work no product
-  /// waits for the one before.
+  /// Updates the next tile and its V: in each sub-block R~_a = C_a^-T R_a + (sigma C_a^-T Z_a) V and V <- V - R_a'P_a.
+  /// Registers hold the factors in the order in which products take them. In this order of work no product waits for
+  /// the one before.
   GPUCHOLMOD_HOST_DEVICE void update(const Warp& warp, const A* transform, RTiles& tiles, State<Warp, K>& state,
                                       T* out) {
     // True if R~_a is written when sub-block a + 1 has arrived. More columns leave no registers for that: R~_a is then
     // written while V is computed.
     constexpr bool later = K <= 16;
-    Tile<Warp> done[width / 8];  // 16 rows by 8 columns each
+    Tile<Warp> done[2];
     GPUCHOLMOD_UNROLL for (int a = 0; a < SUBS; ++a) {
       const A *Z = transform + Parts::Z + a * K / 8 * LEFT, *C = transform + Parts::C + a * 2 * LEFT,
               *P = transform + Parts::P + a * IB;
       Left<Warp> R[2], Z_left[K / 8];
       Tile<Warp> R_tile[2];
-      tiles.take(warp, a, R, R_tile);
+      tiles.take(warp, a, R, width == GROUP ? nullptr : R_tile);
       if constexpr (later)
         GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
       if (a > 0 && later) put(warp, done, a - 1, out);
-      GPUCHOLMOD_UNROLL for (int i = 0; i < width / 8; ++i) done[i] = zero_tile(warp);
+      GPUCHOLMOD_UNROLL for (int i = 0; i < 2; ++i) done[i] = zero_tile(warp);
       GPUCHOLMOD_UNROLL for (int j = 0; j < K / 8; ++j) {
         if constexpr (!later) Z_left[j] = load_stored_left(warp, Z + j * LEFT);
-        add_product(warp, done, Z_left[j], state.V[j]);
+        if constexpr (width == GROUP) add_transposed(warp, done, as_left(warp, state.V[j]), as_tile(warp, Z_left[j]));
+        else warp.template multiply_add_half<0>(done[0], Z_left[j], state.V[j]);
       }
       tiles.next(warp, s_, range(), a);
       const auto add_R = [&](int half) {
-        add_product(warp, done, load_stored_left(warp, C + half * LEFT), R_tile[half]);
+        const Left<Warp> C_left = load_stored_left(warp, C + half * LEFT);
+        if constexpr (width == GROUP) add_transposed(warp, done, R[half], as_tile(warp, C_left), half);
+        else warp.template multiply_add_half<0>(done[0], C_left, R_tile[half]);
       };
       if constexpr (later) {
         GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
@@ -235,20 +238,26 @@ class TrailingUpdate {
     }
   }
 
-  /// Writes sub-block a of R~ to memory.
-  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[width / 8], int a, T* out) const {
+  /// Writes sub-block a of R~ to memory: of a whole group its transpose, eight rows of R~ in each tile.
+  GPUCHOLMOD_HOST_DEVICE void put(const Warp& warp, const Tile<Warp> done[2], int a, T* out) const {
     index_t ld = s_.ld;
     Warp::compute_anew(ld);
-    if (out)
+    if (!out) return;
+    if constexpr (width == GROUP && !Warp::in_place) {
+      store_tile<Access::stream>(warp, done[0], out + a * IB, ld);
+      store_tile<Access::stream>(warp, done[1], out + a * IB + 8, ld);
+    } else {
       GPUCHOLMOD_UNROLL for (int i = 0; i < width / 8; ++i)
         store_columns<Access::stream>(warp, done[i], out + i * 8 * ld + a * IB, ld);
+    }
   }
 
-  /// Computes D <- D + left B, 16 rows by the warp's columns. B is given transposed, as the tile of a sum.
-  GPUCHOLMOD_HOST_DEVICE static void add_product(const Warp& warp, Tile<Warp> D[width / 8], const Left<Warp>& left,
-                                                 const Tile<Warp>& B) {
-    warp.template multiply_add_half<0>(D[0], left, B);
-    if constexpr (width == GROUP) warp.template multiply_add_half<1>(D[1], left, B);
+  /// Computes D' <- D' + left B', where D has 16 rows, eight in each tile of D', and B is given as a tile. Rows of B
+  /// before 8 * `first` are zero in these columns.
+  GPUCHOLMOD_HOST_DEVICE static void add_transposed(const Warp& warp, Tile<Warp> D[2], const Left<Warp>& left,
+                                                    const Tile<Warp>& B, int first = 0) {
+    if (first == 0) warp.template multiply_add_half<0>(D[0], left, B);
+    warp.template multiply_add_half<1>(D[1], left, B);
   }
 
   /// Writes the diagonal of R~, and zeros below it, in the warp's columns, from column `first` of a diagonal block on.

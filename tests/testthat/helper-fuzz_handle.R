@@ -267,8 +267,10 @@ act_lose <- function(state) {
 act_drift <- function(state) {
   seen <- observe(drift, frame_of(list(f = state$frame$f)))
   value <- seen$value
+  trace <- state$frame$f$trace
+  in_range <- is.finite(trace) && trace >= .Machine$double.xmin / .Machine$double.eps
   good <- is.double(value) && length(value) == 1L && !is.nan(value) &&
-    if (is.na(value)) !is.finite(state$frame$f$trace) else value >= 0 && (state$count > 0L || value == 0)
+    if (is.na(value)) !in_range else value >= 0 && (state$count > 0L || value == 0)
   acted("drift", seen$outcome, state, c(seen$problems, expect_outcome(seen, "ok"),
                                         if (!good) "drift() is no number from 0 on"))
 }
