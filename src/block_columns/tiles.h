@@ -93,9 +93,11 @@ class Tiles {
   static_assert(SUBS % ahead == 0);
 
  public:
-  static constexpr int EIGHT = 8 * width;  ///< words of eight rows of all columns, column after column without gaps
+  /// The words from eight rows of all columns, column after column without gaps, to the next eight rows. There is a gap
+  /// between these, so that they lie in other banks.
+  static constexpr int EIGHT = 8 * width + width / 2;
   /// The size of shared memory, in words of the arithmetic, whatever T is.
-  static constexpr int words = ahead * IB * width;
+  static constexpr int words = ahead * 2 * EIGHT;
 
   Tiles() = default;
   GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, typename Segment::Arithmetic* memory, const Segment& s,
@@ -157,7 +159,9 @@ class Tiles {
     warp.each([&](int lane) { from_[lane] += NB; });
   }
 
-  /// Begins to copy sub-block a, if there is one. Each call counts as one copy.
+  /// Begins to copy sub-block a, if there is one. Each call counts as one copy. If the places hold less than a tile, the
+  /// second-level cache is asked for the rest of a tile with its first sub-block, unless the factor is on several GPUs:
+  /// see prefetch_tile().
   GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, const Segment& s, int a) {
     if (more_)
       warp.each([&](int lane) {
@@ -165,6 +169,8 @@ class Tiles {
         Warp::compute_anew(ld);
         const int row = lane % parts * pair;
         const T* from = from_[lane] + a * (forward ? index_t(IB) : step_);
+        if (forward && ahead < SUBS && a == 0 && s.device_ranks == 1)
+          Warp::prefetch(from - row + (lane % width - lane / parts) * ld + (ahead + lane / width) * IB);
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
         GPUCHOLMOD_UNROLL for (int i = 0; i < width / columns; ++i)
           Warp::copy_16(forward ? to + i * columns * 8 : place(a) + spot(row, i * columns + lane / parts),

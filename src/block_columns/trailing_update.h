@@ -27,6 +27,7 @@ class TrailingUpdate {
   using RTiles = Tiles<Segment, ahead, Warp, width>;
   using Parts = BlockTransform<K>;
   static_assert(width == GROUP || !Warp::in_place);
+  static_assert(RTiles::words <= Tiles<Segment, Warp::Card::template ahead<K>, Warp>::words);
 
  public:
   /// Takes over the row blocks up to `end`. team.shared has, for each warp, the words of Tiles of whole groups; then V

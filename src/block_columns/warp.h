@@ -135,17 +135,19 @@ GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile,
   });
 }
 
-/// The number of words of a left factor that is stored as a product takes it: each lane's share, lane after lane.
+/// The number of words of a stored left factor.
 constexpr int LEFT = 16 * 8;
 
-/// Stores a left factor for a product: each lane's share, or rows if products take their factors in place.
+/// Stores a left factor for products: what each lane has of the first eight rows, lane after lane, then the same of the
+/// other eight. So all lanes together read it without gaps, and find it in the order of a tile. If products take their
+/// factors in place, it is stored by rows.
 template <class Warp>
 GPUCHOLMOD_HOST_DEVICE void store_left(const Warp& warp, const Left<Warp>& left, typename Warp::Arithmetic* p) {
   if constexpr (Warp::in_place) return store_tile(warp, as_tile(warp, left), p, 8);
   warp.each([&](int lane) {
-    auto* at = reinterpret_cast<Pair<typename Warp::Arithmetic>*>(p + 4 * lane);
-    at[0] = {left[lane].e[0], left[lane].e[1]};
-    at[1] = {left[lane].e[2], left[lane].e[3]};
+    auto* at = reinterpret_cast<Pair<typename Warp::Arithmetic>*>(p) + lane;
+    at[0] = {left[lane].e[0], left[lane].e[2]};
+    at[LANES] = {left[lane].e[1], left[lane].e[3]};
   });
 }
 /// Returns a left factor that store_left() has stored by lanes, from shared memory.
@@ -153,8 +155,8 @@ template <class Warp>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const typename Warp::Arithmetic* p) {
   Left<Warp> left;
   warp.each([&](int lane) {
-    const auto* at = reinterpret_cast<const Pair<typename Warp::Arithmetic>*>(p + 4 * lane);
-    left[lane] = {{at[0].x, at[0].y, at[1].x, at[1].y}};
+    const auto* at = reinterpret_cast<const Pair<typename Warp::Arithmetic>*>(p) + lane;
+    left[lane] = {{at[0].x, at[LANES].x, at[0].y, at[LANES].y}};
   });
   return left;
 }
