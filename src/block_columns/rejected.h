@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "block_columns/segment.h"
 
 namespace gpucholmod::block_columns {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "block_columns/guard.h"
 
 /// The renewal of the metric of an update, of order 16, within a segment. It begins at the first row block b_0 before

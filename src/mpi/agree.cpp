@@ -9,17 +9,25 @@ namespace {
 /// Returns a hash of the data: FNV-1a by words of eight bytes, each step of which also mixes high bits into low ones.
 /// Eight hashes, of every eighth word each, do not wait for each other; they are hashed at the end.
 std::uint64_t hash_of(std::string_view data) {
-  constexpr std::size_t lanes = 8, word_bytes = sizeof(std::uint64_t);
+  constexpr std::size_t lanes = 8;
   const auto mix = [](std::uint64_t& hash, std::uint64_t word) {
     hash = (hash ^ word) * 0x100000001b3u;
     hash ^= hash >> 32;
   };
-  std::uint64_t hashes[lanes];
+  std::uint64_t hashes[lanes], words[lanes];
   std::fill_n(hashes, lanes, 0xcbf29ce484222325u);
-  for (std::size_t at = 0; at < data.size(); at += lanes * word_bytes) {
-    std::uint64_t words[lanes] = {};
-    std::memcpy(words, data.data() + at, std::min(sizeof words, data.size() - at));
+  const auto mix_words = [&] {
     for (std::size_t i = 0; i < lanes; ++i) mix(hashes[i], words[i]);
+  };
+  const std::size_t whole = data.size() / sizeof words * sizeof words;
+  for (std::size_t at = 0; at < whole; at += sizeof words) {
+    std::memcpy(words, data.data() + at, sizeof words);  // of a known size, so without a call
+    mix_words();
+  }
+  if (whole < data.size()) {
+    std::fill_n(words, lanes, 0);
+    std::memcpy(words, data.data() + whole, data.size() - whole);
+    mix_words();
   }
   std::uint64_t all = 0xcbf29ce484222325u;
   mix(all, data.size());

@@ -30,7 +30,8 @@ struct DeviceMemory {
   /// Begins to copy 16 bytes, and tells the second-level cache that the 256 bytes around them are read soon.
   static __device__ __forceinline__ void copy_16(void* to, const void* from) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(unsigned(__cvta_generic_to_shared(to))), "l"(from)
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(unsigned(__cvta_generic_to_shared(to))),
+                 "l"(from)
                  : "memory");
 #endif
   }
