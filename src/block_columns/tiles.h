@@ -159,9 +159,9 @@ class Tiles {
     warp.each([&](int lane) { from_[lane] += NB; });
   }
 
-  /// Begins to copy sub-block a, if there is one. Each call counts as one copy. If the places hold less than a tile, the
-  /// second-level cache is asked for the rest of a tile with its first sub-block, unless the factor is on several GPUs:
-  /// see prefetch_tile().
+  /// Begins to copy sub-block a, if there is one. Each call counts as one copy. If there are places for less than a
+  /// tile, prefetches the rest of it with its first sub-block, unless the factor is on several GPUs: see
+  /// prefetch_tile().
   GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, const Segment& s, int a) {
     if (more_)
       warp.each([&](int lane) {
