@@ -163,10 +163,11 @@ returned <- function(R, done, check, z = NULL, rss = NULL) {
 }
 
 # Returns the list of R, the new right-hand sides and the pivot; warns of sums of squares that became NaN. taken:
-# list(z, rss), rss NULL if none was given. given: rss before the modification. m: of a batch, how many right-hand sides
-# each member has.
+# list(z, rss), rss NULL if none was given. given: rss before the modification, whose form the new one gets. m: of a
+# batch, whose rss has its form already, how many right-hand sides each member has.
 with_sides <- function(R, taken, pivot, given = taken$rss, m = NULL) {
   negative <- which(is.na(taken$rss) & !is.na(given))
+  if (is.null(m) && !is.null(taken$rss)) attributes(taken$rss) <- attributes(given)
   if (length(negative)) {
     fields <- if (is.null(m)) list(columns = negative)
               else list(members = (negative - 1L) %/% m + 1L, columns = (negative - 1L) %% m + 1L)

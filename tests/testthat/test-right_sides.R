@@ -79,6 +79,13 @@ test_that("what comes along has the form in which it was given", {
   expect_null(dim(cholupdate_gpu(R, 1:3, z = 1:3, y = 1)$z))
   expect_identical(cholupdate_gpu(R, 1:3, z = c(1, 2, 3), y = 1, scale = 1, weights = 0)$z, c(1, 2, 3))
   expect_named(cholupdate_gpu(R, 1:3, z = 1:3, y = 1, rss = 1, check = FALSE), c("R", "z", "rss", "pivot"))
+  rss <- c(u = 20, v = 30)
+  Z <- cbind(u = 1:3, v = 3:1)
+  f <- chol_factor(R, backend = "cpu")
+  expect_named(cholupdate_gpu(R, 1:3, z = Z, y = t(1:2), rss = rss)$rss, names(rss))
+  expect_named(cholupdate_gpu(f, 1:3, z = Z, y = t(1:2), rss = rss)$rss, names(rss))
+  expect_named(cholinsert_gpu(R, c(0, 0, 0, 1), z = Z, b = t(1:2), rss = rss)$rss, names(rss))
+  expect_named(choldelete_gpu(f, 2, z = Z, rss = rss)$rss, names(rss))
 })
 
 test_that("a downdate that fails in the sum of squares alone is told apart from one that fails in R", {
