@@ -27,6 +27,8 @@ enum class Products {
 ///   tile_slots           slots for tiles of R, for each team
 ///   inverted_at_once     diagonal blocks that a thread block inverts at once
 ///   ahead<K>             sub-blocks of R that a warp that advances or updates has in flight, V having K columns
+///   gaps                 true if eight rows of such a sub-block begin in other banks than the eight before, for which
+///                        each sub-block takes a sixteenth more memory
 ///   P_slots<K>           slots for P of row blocks, of a thread block that advances
 ///   transform_slots<K>   slots for block transforms, of a thread block that updates
 ///   finish_slots<K>      slots for P, of a thread block that finishes
@@ -41,6 +43,7 @@ struct Card90 {
   static constexpr int shared = 227 * 1024;
   static constexpr bool clusters = true;
   static constexpr Products products = Products::tensor_16_8_8;
+  static constexpr bool gaps = true;
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2, inverted_at_once = 2;
   template <int K> static constexpr int ahead = K > 16 ? 2 : 4;
   template <int K> static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16;
@@ -56,6 +59,7 @@ struct Card80 {
   static constexpr int shared = 163 * 1024;
   static constexpr bool clusters = false;
   static constexpr Products products = Products::tensor_8_8_4;
+  static constexpr bool gaps = false;
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 1, inverted_at_once = 1;
   template <int K> static constexpr int ahead = K > 16 ? 1 : 4;
   template <int K> static constexpr int P_slots = K > 16 ? 2 : K > 8 ? 4 : 8;
@@ -71,6 +75,7 @@ struct Card86 {
   static constexpr int shared = 99 * 1024;
   static constexpr bool clusters = false;
   static constexpr Products products = Products::fma;
+  static constexpr bool gaps = false;
   static constexpr int cluster = 8, solve_teams = 1, tile_slots = 1, inverted_at_once = 1;
   template <int K> static constexpr int ahead = 2;
   template <int K> static constexpr int P_slots = K > 8 ? 2 : 4;

@@ -93,11 +93,14 @@ class Tiles {
   static_assert(SUBS % ahead == 0);
 
  public:
-  /// The words from eight rows of all columns, column after column without gaps, to the next eight rows. There is a gap
-  /// between these, so that they lie in other banks.
-  static constexpr int EIGHT = 8 * width + width / 2;
-  /// The size of shared memory, in words of the arithmetic, whatever T is.
-  static constexpr int words = ahead * 2 * EIGHT;
+  /// The words from eight rows of all columns, column after column without gaps, to the next eight rows.
+  template <class Card>
+  static constexpr int eight_rows = 8 * width + (Card::gaps ? width / 2 : 0);
+  static constexpr int EIGHT = eight_rows<typename Warp::Card>;
+  /// The size of shared memory on a card, in words of the arithmetic, whatever T is.
+  template <class Card>
+  static constexpr int words_on = ahead * 2 * eight_rows<Card>;
+  static constexpr int words = words_on<typename Warp::Card>;
 
   Tiles() = default;
   GPUCHOLMOD_HOST_DEVICE Tiles(const Warp& warp, typename Segment::Arithmetic* memory, const Segment& s,

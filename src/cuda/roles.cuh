@@ -85,6 +85,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
   constexpr int room = WorkerMemory<K, Card, A>::template groups<SegmentOf<T, A>>;
+  // Within the window each warp of a pass in place has a group at least.
+  static_assert(!computes_with<T, A, Card> || !fits<K, Card, A> || room >= UPDATE_WARPS);
   constexpr int few = strips_in_shared * BLOCKS * GROUPS;
   if (Share{0, s.workers, std::min(groups, few)}.count() > room) return false;
   s.outside = groups > few && (GPUCHOLMOD_V_OUTSIDE || Share{0, s.workers, groups}.count() > room);

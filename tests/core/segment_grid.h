@@ -170,10 +170,11 @@ struct HostPost {
   Post of(int side) { return {of_team[side], X, V}; }
 };
 
-/// Returns the words of shared memory that tiles of R need.
+/// Returns the words of shared memory that tiles of R need at most.
 template <class S>
 size_t places(const S&) {
-  return size_t(std::max(ADVANCE_WARPS, UPDATE_WARPS) * Tiles<S, SUBS, HostLanes<typename S::Arithmetic>>::words);
+  using MostWords = Tiles<S, SUBS, HostWarpOf<Card90, typename S::Arithmetic>>;
+  return size_t(std::max(ADVANCE_WARPS, UPDATE_WARPS) * MostWords::words);
 }
 
 /// Runs the roles of a segment, every team of warps in a thread of its own. In segments of a kind that only

@@ -28,7 +28,8 @@ static_assert(segment_warps >=
 
 template <class Segment, int K, class Card>
 constexpr int tile_words =
-    block_columns::Tiles<Segment, Card::template ahead<K>, DeviceWarpOf<typename Segment::Arithmetic>>::words;
+    block_columns::Tiles<Segment, Card::template ahead<K>,
+                         DeviceWarpOf<typename Segment::Arithmetic>>::template words_on<Card>;
 
 /// Returns how many words of A's take the memory of `count` doubles: for the state of staging rings.
 template <class A>
