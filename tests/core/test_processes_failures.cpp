@@ -49,6 +49,26 @@ TEST(ProcessesFailures, TheSameErrorInAll) {
       if (team.rank() == 2) ++changed[at];
       EXPECT_TRUE(error_of([&] { mpi::agree(team, "a", "V", changed); })) << at;
     }
+    const auto differ = [&](const std::string& one, const std::string& other) {
+      return error_of([&] { mpi::agree(team, "a", "V", team.rank() == 2 ? other : one); }).has_value();
+    };
+    const auto bytes = [](const std::vector<double>& x) {
+      return std::string(reinterpret_cast<const char*>(x.data()), sizeof(double) * x.size());
+    };
+    // An earlier hash was the same for the two of each pair.
+    EXPECT_TRUE(differ(bytes({1, 0, 0, 0, 0, -4, 2, 0, 0, 0, 1, 0, 0, 2}),
+                       bytes({1, 0, 0, 0, 0, -4, 0, 0, 0, 0, 1, 0, 0, 0})));
+    EXPECT_TRUE(differ(bytes({1, 0, 0, 4, 0, 1, 0, 0, -4, 0, 4, 0, 0, 0}),
+                       bytes({1, 0, 0, -4, 0, 1, 0, 0, -4, 0, -4, 0, 0, 0})));
+    std::string large(300000, 'z');  // of several pieces, which threads hash
+    for (std::size_t i = 0; i < large.size(); ++i) large[i] = char(i * i % 251);
+    EXPECT_FALSE(differ(large, large));
+    for (const std::size_t at : {0, 65535, 65536, 131073, 299999}) {
+      std::string changed = large;
+      std::swap(changed[at], changed[at / 2 + 1]);
+      ASSERT_NE(changed, large) << at;
+      EXPECT_TRUE(differ(large, changed)) << at;
+    }
     const auto f = made(p.R);
     ++count;
   }));
