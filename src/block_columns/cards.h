@@ -45,7 +45,7 @@ struct Card90 {
   static constexpr Products products = Products::tensor_16_8_8;
   static constexpr bool gaps = true;
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2, inverted_at_once = 2;
-  template <int K> static constexpr int ahead = K > 16 ? 2 : 4;
+  template <int K> static constexpr int ahead = 4;
   template <int K> static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16;
   template <int K> static constexpr int transform_slots = K > 16 ? 2 : 3;
   template <int K> static constexpr int finish_slots = K > 16 ? 3 : 4;

@@ -113,7 +113,7 @@ struct SegmentMemory {
   /// `end` is less than `blocks`: V itself on rank 0, the V of rank 0 on the other ranks.
   A* left_V;
   index_t ldv;
-  A* V_outside;  ///< V during the update if shared memory has no room: GROUP * K words for each group
+  A* V_outside;  ///< V during the update of groups for which shared memory has no room: GROUP * K words a group
   A* inverses;    ///< inverses of the diagonal blocks, by their place, INVERSE words each
   A* links;       ///< link R_(c-1)c R_cc^-1 of each block column c that has a block (c - 1, c), INVERSE words each
   A* transforms;    ///< BlockTransform<K>::stride words for each row block, and for one more
@@ -135,7 +135,8 @@ struct SegmentRoles {
   /// The number of thread blocks that update row block b in block columns up to b + window, while `workers` update row
   /// block b in the block columns beyond. 0: `workers` update all block columns.
   int workers_within;
-  bool outside;  ///< true if V of the columns that `workers` update is in V_outside, not in shared memory
+  /// The number of groups of each of `workers`, the first ones, whose V is in V_outside, not in shared memory.
+  int outside;
   /// The row block from which on two warps of `workers` update a group, eight of its columns each. Ignored if products
   /// take their factors in place.
   int halved;

@@ -162,9 +162,7 @@ class Tiles {
     warp.each([&](int lane) { from_[lane] += NB; });
   }
 
-  /// Begins to copy sub-block a, if there is one. Each call counts as one copy. If there are places for less than a
-  /// tile, prefetches the rest of it with its first sub-block, unless the factor is on several GPUs: see
-  /// prefetch_tile().
+  /// Begins to copy sub-block a, if there is one. Each call counts as one copy.
   GPUCHOLMOD_HOST_DEVICE void fetch(const Warp& warp, const Segment& s, int a) {
     if (more_)
       warp.each([&](int lane) {
@@ -172,8 +170,6 @@ class Tiles {
         Warp::compute_anew(ld);
         const int row = lane % parts * pair;
         const T* from = from_[lane] + a * (forward ? index_t(IB) : step_);
-        if (forward && ahead < SUBS && a == 0 && s.device_ranks == 1)
-          Warp::prefetch(from - row + (lane % width - lane / parts) * ld + (ahead + lane / width) * IB);
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
         GPUCHOLMOD_UNROLL for (int i = 0; i < width / columns; ++i)
           Warp::copy_16(forward ? to + i * columns * 8 : place(a) + spot(row, i * columns + lane / parts),

@@ -4,10 +4,10 @@
 
 namespace gpucholmod::block_columns {
 
-/// Updates the groups of a worker, row block after row block, as transforms arrive. V of all its groups stays in shared
-/// memory, or in V_outside if shared memory has no room. A warp whose next tile is of the same group keeps V in
-/// registers, unless products take their factors in place. V of groups that come near the diagonal is also passed to
-/// Advance.
+/// Updates the groups of a worker, row block after row block, as transforms arrive. V of its groups stays in shared
+/// memory; if that has no room for all, V of the groups that come near the diagonal first stays in V_outside. A warp
+/// whose next tile is of the same group keeps V in registers, unless products take their factors in place. V of groups
+/// that come near the diagonal is also passed to Advance.
 ///
 /// With a `width` of 8 two warps share a group, eight of its columns each, and neither waits for the other. Products
 /// with R' then compute eight rows of zeros besides, but R~ takes half the time: quicker if a thread block has few
@@ -91,14 +91,17 @@ class TrailingUpdate {
   /// Returns the first of its group's columns that a warp updates.
   GPUCHOLMOD_HOST_DEVICE static int first_column(const Warp& warp) { return warp.id % sharing * width; }
 
-  /// Returns the place of V of this worker's groups: within the window always shared memory.
+  /// Returns the place of V of this worker's groups in shared memory: within the window of all of them.
   GPUCHOLMOD_HOST_DEVICE A* memory_of_V() const {
-    if (!is_within() && s_.outside) return s_.V_outside + index_t(share().before()) * GroupsOfV<K, A>::words;
     return team_.shared + UPDATE_WARPS * Tiles<Segment, Warp::Card::template ahead<K>, Warp>::words;
   }
 
-  /// Returns the warp's own part of the place of its l-th group.
-  GPUCHOLMOD_HOST_DEVICE A* place(const Warp& warp, int l) const { return V_.of(l) + first_column(warp) * 8; }
+  /// Returns the warp's own part of the place of V of a group, the worker's l-th.
+  GPUCHOLMOD_HOST_DEVICE A* place(const Warp& warp, int l, int group) const {
+    const int outside = is_within() ? 0 : s_.outside;
+    A* const V = l < outside ? s_.V_outside + index_t(group) * GroupsOfV<K, A>::words : V_.of(l - outside);
+    return V + first_column(warp) * 8;
+  }
 
   /// Calls f(l, group) for the warp's groups in row block b.
   template <class F>
@@ -116,7 +119,7 @@ class TrailingUpdate {
       while (Warp::load_acquire(s_.is_near(c)) < NB) wait.pause();
       warp.sync();
     }
-    bring_V<K, width>(warp, s_, group, first_column(warp), place(warp, l));
+    bring_V<K, width>(warp, s_, group, first_column(warp), place(warp, l, group));
     warp.sync();
   }
 
@@ -133,7 +136,7 @@ class TrailingUpdate {
   /// Begins a group at row block b: reads V, and finds the places of V and of the result.
   GPUCHOLMOD_HOST_DEVICE void begin(const Warp& warp, int b, const Cursor<Segment::order>& at, Held& held) const {
     held.column = at.group / GROUPS;
-    held.place = place(warp, at.l);
+    held.place = place(warp, at.l, at.group);
     held.out = out(warp, b, at.group);
     if (is_within() && held.column == b + s_.window && b > s_.first) bring(warp, at.l, at.group);
     get_V<Warp, K, width>(warp, held.state, held.place);
@@ -281,12 +284,12 @@ class TrailingUpdate {
       if (is_within() && group / GROUPS == b + s_.window) bring(warp, l, group);
       if (scaled) {
         State<Warp, K> state;
-        get_V<Warp, K, width>(warp, state, place(warp, l));
+        get_V<Warp, K, width>(warp, state, place(warp, l, group));
         rescale<K>(warp, state, scaling);
-        put_V<Warp, K, width>(warp, state, place(warp, l));
+        put_V<Warp, K, width>(warp, state, place(warp, l, group));
         warp.sync();
       }
-      leave_V<K, width>(warp, place(warp, l), s_, group, first_column(warp), s_.left_V);
+      leave_V<K, width>(warp, place(warp, l, group), s_, group, first_column(warp), s_.left_V);
     });
   }
 

@@ -24,7 +24,7 @@ constexpr int many_finishers = 16, blocks_for_many = 100, least_for_many = 96;
 constexpr int window = 16;
 /// The look-ahead distance on several ranks, where transforms take longer to arrive. In place the distance is `window`,
 /// as few thread blocks update that many block columns: inst/design/several-gpus.md.
-constexpr int window_on_several = 24;
+constexpr int window_on_several = 32;
 static_assert(window > block_columns::REACH && window_on_several > window);
 
 /// The thread blocks on each rank that update within the window, in place: with 17 block columns there, most of these
@@ -56,8 +56,8 @@ int least_at_once(const DeviceGroup& devices) {
 enum class Part { all, again };
 
 /// Divides the thread blocks of a launch, `most` of which run at once, between the roles. `finishers` of them finish,
-/// and `workers_within` update within the window. V of the groups updated beyond the window lies in shared memory if
-/// there is room. Returns false if there are too few thread blocks, or too little shared memory for V.
+/// and `workers_within` update within the window. V of the groups updated beyond the window lies in shared memory as
+/// far as there is room. Returns false if there are too few thread blocks, or too little shared memory for V.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int workers_within) {
   using namespace block_columns;
@@ -89,7 +89,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   static_assert(!computes_with<T, A, Card> || !fits<K, Card, A> || room >= UPDATE_WARPS);
   constexpr int few = strips_in_shared * BLOCKS * GROUPS;
   if (Share{0, s.workers, std::min(groups, few)}.count() > room) return false;
-  s.outside = groups > few && (GPUCHOLMOD_V_OUTSIDE || Share{0, s.workers, groups}.count() > room);
+  const int of_each = Share{0, s.workers, groups}.count();
+  s.outside = groups <= few ? 0 : GPUCHOLMOD_V_OUTSIDE ? of_each : std::max(of_each - room, 0);
   if (s.advancers > 0 && AdvanceMemory<K, Card, A>::words(s, Share{0, s.advancers, s.end * GROUPS}) * int(sizeof(A)) >
                              Card::shared)
     return false;

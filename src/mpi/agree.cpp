@@ -10,7 +10,7 @@ namespace {
 
 /// The bytes that are hashed by themselves, and the bytes that take as long to hash as getting one more thread's help.
 constexpr std::size_t piece = 65536;
-constexpr double bytes_of_help = 1.5e5;
+constexpr double bytes_of_help = 3.2e5;
 
 /// Returns a hash of the data. The hashes of every sixteenth word of eight bytes do not wait for each other, and are
 /// found by shifts and additions alone, which compilers do for several words at once. High bits are mixed into low ones

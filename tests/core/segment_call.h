@@ -43,12 +43,12 @@ struct SegmentsRun {
   int ranks = 1;
   int lead = 0;  ///< device rank of the first rank: its strips are number lead, lead + ranks, ...
   int workers_within = 2;  ///< number that update within the window, in place; several ranks: WORKERS_OF_STRIP of each
-  bool outside = false;  ///< True if V of groups updated beyond the window is not in shared memory
+  int outside = 0;  ///< number of groups of each worker beyond the window whose V is not in shared memory, the first
   int halved = INT_MAX;  ///< row block from which on two warps update a group, if the card's products allow that
 };
-/// Returns `how` with V outside of shared memory.
-inline SegmentsRun outside(SegmentsRun how) {
-  how.outside = true;
+/// Returns `how` with V of the first `groups` groups of each worker outside of shared memory, or of all.
+inline SegmentsRun outside(SegmentsRun how, int groups = INT_MAX) {
+  how.outside = groups;
   return how;
 }
 /// Returns `how` with two warps to a group from row block `from` on.

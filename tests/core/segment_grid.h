@@ -283,7 +283,7 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       HostRing& transforms = rings.emplace_back(2, int(BlockTransform<K>::words), UPDATE_WARPS);
       start(within ? "within" : "update", w, [=, &s, &transforms] {
         const Share share{worker, workers, s.blocks * GROUPS};
-        const int groups = within ? groups_within(s, share) : s.outside ? 0 : std::max(share.count(), 1);
+        const int groups = within ? groups_within(s, share) : std::max(share.count() - s.outside, 1);
         std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
         update_groups<S, K>(Team{shared.data(), UPDATE_WARPS}, s, worker, within, transforms);
       });

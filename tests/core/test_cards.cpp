@@ -57,7 +57,7 @@ TEST(Cards, ReachTheSameBitsWithManyRowBlocks) {
       EXPECT_EQ(expect_same_on_all_cards(p, how).pivot, -1);
       how.panels = 3;
       how.into = Into::place;
-      how.outside = true;
+      how.outside = INT_MAX;
       EXPECT_EQ(expect_same_on_all_cards(p, how).pivot, -1);
     }
 }
