@@ -318,11 +318,6 @@ constexpr double least_downdate = 1.0 / 16, largest_update = 20, largest_removed
 struct Share {
   int worker, workers, groups;
   GPUCHOLMOD_HOST_DEVICE int count() const { return groups > worker ? (groups - worker + workers - 1) / workers : 0; }
-  /// Returns how many groups all thread blocks before this one have.
-  GPUCHOLMOD_HOST_DEVICE int before() const {
-    const int longer = groups % workers;
-    return groups / workers * worker + (worker < longer ? worker : longer);
-  }
 };
 
 /// Returns whether row block b is behind a rejected row block.
