@@ -31,7 +31,7 @@ class TrailingUpdate {
 
  public:
   /// Takes over the row blocks up to `end`. team.shared has, for each warp, the words of Tiles of whole groups; then V
-  /// of all groups, if it is kept there, or of groups_within() groups.
+  /// of the groups behind the first s.outside, or of groups_within() groups.
   GPUCHOLMOD_HOST_DEVICE TrailingUpdate(Team team, const Segment& segment, int worker, bool within, int end,
                                         StagingRing& ring)
       : team_(team), s_(segment), number_(within ? ~worker : worker), end_(end),
@@ -91,7 +91,7 @@ class TrailingUpdate {
   /// Returns the first of its group's columns that a warp updates.
   GPUCHOLMOD_HOST_DEVICE static int first_column(const Warp& warp) { return warp.id % sharing * width; }
 
-  /// Returns the place of V of this worker's groups in shared memory: within the window of all of them.
+  /// Returns where V in shared memory begins.
   GPUCHOLMOD_HOST_DEVICE A* memory_of_V() const {
     return team_.shared + UPDATE_WARPS * Tiles<Segment, Warp::Card::template ahead<K>, Warp>::words;
   }

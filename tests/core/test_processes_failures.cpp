@@ -60,15 +60,18 @@ TEST(ProcessesFailures, TheSameErrorInAll) {
                        bytes({1, 0, 0, 0, 0, -4, 0, 0, 0, 0, 1, 0, 0, 0})));
     EXPECT_TRUE(differ(bytes({1, 0, 0, 4, 0, 1, 0, 0, -4, 0, 4, 0, 0, 0}),
                        bytes({1, 0, 0, -4, 0, 1, 0, 0, -4, 0, -4, 0, 0, 0})));
-    std::string large(300000, 'z');  // of several pieces, which threads hash
+    std::string large(2100000, 'z');  // of many pieces, which different numbers of threads hash
+    const int threads = team.threads();
+    team.set_threads(1 + team.rank());
     for (std::size_t i = 0; i < large.size(); ++i) large[i] = char(i * i % 251);
     EXPECT_FALSE(differ(large, large));
-    for (const std::size_t at : {0, 65535, 65536, 131073, 299999}) {
+    for (const std::size_t at : {0, 65535, 65536, 131073, 2099999}) {
       std::string changed = large;
       std::swap(changed[at], changed[at / 2 + 1]);
       ASSERT_NE(changed, large) << at;
       EXPECT_TRUE(differ(large, changed)) << at;
     }
+    team.set_threads(threads);
     const auto f = made(p.R);
     ++count;
   }));
