@@ -135,7 +135,7 @@ struct SegmentRoles {
   /// The number of thread blocks that update row block b in block columns up to b + window, while `workers` update row
   /// block b in the block columns beyond. 0: `workers` update all block columns.
   int workers_within;
-  /// The number of groups of each of `workers`, the first ones, whose V is in V_outside, not in shared memory.
+  /// The number of first groups of each of `workers` whose V is in V_outside, not in shared memory.
   int outside;
   /// The row block from which on two warps of `workers` update a group, eight of its columns each. Ignored if products
   /// take their factors in place.

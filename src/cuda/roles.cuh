@@ -99,8 +99,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
 
 /// Divides the thread blocks as above, with many finishers if they pay. In place, if there are too few thread blocks,
 /// tries half the finishers and half the workers within the window, then half the finishers alone, as shared memory has
-/// to hold V of all groups that a worker updates there: on a card of 9.0 it does not for half the workers and 32
-/// columns.
+/// to hold V of all groups that a worker updates there. On a card of 9.0 half the workers have no room there for 32
+/// columns of V of their groups.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;

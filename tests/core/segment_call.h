@@ -43,7 +43,7 @@ struct SegmentsRun {
   int ranks = 1;
   int lead = 0;  ///< device rank of the first rank: its strips are number lead, lead + ranks, ...
   int workers_within = 2;  ///< number that update within the window, in place; several ranks: WORKERS_OF_STRIP of each
-  int outside = 0;  ///< number of groups of each worker beyond the window whose V is not in shared memory, the first
+  int outside = 0;  ///< number of each worker's first groups, beyond the window, whose V is not in shared memory
   int halved = INT_MAX;  ///< row block from which on two warps update a group, if the card's products allow that
 };
 /// Returns `how` with V of the first `groups` groups of each worker outside of shared memory, or of all.

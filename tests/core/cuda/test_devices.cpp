@@ -242,8 +242,8 @@ TEST(Devices, RefuseTheSame) {
 }
 
 /// Checks V outside of shared memory. With 16 columns on a third of an H100 or H200, a thread block updates 40 groups
-/// or more, and V of 31 fits; with 32 columns on half of one, 30 or more, and V of 12 fits. On the whole GPU it updates
-/// at most 20.
+/// or more, and V of 28 fits; with 32 columns on half of one, 30 or more, and V of 12 fits. On the whole GPU it updates
+/// at most 20: V of 16 columns is in shared memory there, V of 32 columns in part.
 TEST(Devices, KeepVOutsideOfSharedMemory) {
   const index_t n = 30000;
   const auto entry = [](index_t i, index_t j) {
