@@ -62,7 +62,7 @@ class Closing {
           if (const int at = i * threads + thread; at < K * LDB) own[at] = next_[thread].P[i];
         if (b + 1 < s_.end) fetch(thread, b + 1);
       });
-      if (may_renew<K> && X_0_) renew_P<Access::transform>(team_, own, own, X_0_, LDB);
+      if (may_renew<K> && X_0_) renew_P<Access::transform>(team_, own, X_0_, LDB);
       team_.each_warp([&](Warp& warp) {
         if (warp.id < tiles) add(warp, own);
       });

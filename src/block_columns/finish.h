@@ -17,10 +17,8 @@ struct FinishMemory {
   static constexpr int scratch = IB * LDW + 2 * IB * LDC;  ///< words of a sub-block; of the guard too, unless KP is 32
   static constexpr int of_guard = KP > IB ? invert_factor_words + IB * LDC : scratch;
   static_assert(KP == IB || scratch >= invert_factor_words);
-  /// True if P_s has a place of its own: a bulk copy into a slot that threads have written to would need a proxy fence.
-  static constexpr bool renewed_apart = Card::clusters && may_renew<K>;
   static constexpr int P = 0, H = P + slots * P_words, X = H + (SUBS + 1) * square, work = X + 2 * square,
-                       P_s = work + SUBS * scratch + of_guard, words = P_s + (renewed_apart ? P_words : 0);
+                       words = work + SUBS * scratch + of_guard;
 };
 
 /// Finishes the block transform of every `finishers`-th row block. The metric H_a before each sub-block a is a sum over
@@ -60,13 +58,8 @@ class Finish {
         if (is_to_renew(b)) renew(b);
       if (!team_.all_warps([&](Warp& warp) { return ring_.wait(warp, i); })) return;
       const bool own = i % s_.finishers == finisher_ && b >= s_.start();
-      A* sP = ring_.slot(i);
-      if (may_renew<K> && renewed_) {
-        A* const P_s = S::renewed_apart ? shared_ + S::P_s : sP;
-        team_.barrier();  // all warps have added up P of the row block before
-        renew_P<Access::shared>(team_, sP, P_s, X_0(), LDW);
-        sP = P_s;
-      }
+      A* const sP = ring_.slot(i);  // P, or P_s once H is renewed
+      if (may_renew<K> && renewed_) renew_P<Access::shared>(team_, sP, X_0(), LDW);
       team_.each_warp([&](Warp& warp) {
         if (own && warp.id < SUBS) take_diagonal(warp, b);
         if (warp.id < tiles)

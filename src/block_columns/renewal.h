@@ -89,11 +89,10 @@ GPUCHOLMOD_HOST_DEVICE_CALL void renew_Z(Warp warp, typename Warp::Arithmetic* Z
   multiply_by_transposed<K, IB>(warp, Z, X_0, A(1), A(1));
 }
 
-/// Computes P_s <- P X_0 for a row block in shared memory, with a team of WARPS warps of 8 rows each. P_s may be P.
-/// X_0(l, q) is at q * ld + l, in shared memory or, with another `access`, in global memory. Ends in a barrier.
+/// Computes P <- P X_0 for a row block in shared memory, with a team of WARPS warps of 8 rows each. Element (l, q) of
+/// X_0 is at q * ld + l, in shared memory or, with another `access`, in global memory. Ends in a barrier.
 template <Access access, class Team>
-GPUCHOLMOD_HOST_DEVICE_CALL void renew_P(Team team, const typename Team::Warp::Arithmetic* P,
-                                         typename Team::Warp::Arithmetic* P_s,
+GPUCHOLMOD_HOST_DEVICE_CALL void renew_P(Team team, typename Team::Warp::Arithmetic* P,
                                          const typename Team::Warp::Arithmetic* X_0, int ld) {
   using Warp = typename Team::Warp;
   static_assert(WARPS * 8 == NB);
@@ -107,7 +106,7 @@ GPUCHOLMOD_HOST_DEVICE_CALL void renew_P(Team team, const typename Team::Warp::A
       warp.template multiply_add_rows<1>(D, left, P + l * LDB + row, LDB);
     }
     warp.sync();
-    store_tile(warp, D, P_s + row, LDB);
+    store_tile(warp, D, P + row, LDB);
   });
 }
 

@@ -76,8 +76,11 @@ __device__ __forceinline__ void solve_role(const Segment& s, int block, double* 
     Solve<Segment, K, DeviceTeamOf<A>, decltype(mail), DevicePost<A>>(team, s, cluster, rank, side, mail, post).run();
   } else if (warp < feeding) {
     feed_tiles(single, s, rank, side, post.tiles);
+    post.tiles.settle(single);
   } else if (warp == feeding) {
     feed_solve<K>(single, s, cluster, rank, post.X, post.V);
+    post.X.settle(single);
+    post.V.settle(single);
   }
   __syncwarp();
   cluster_sync();  // no thread block leaves while others may still write to its memory

@@ -106,6 +106,7 @@ struct DeviceRing {
   A* memory;
   int words;  ///< number of words of a slot
   State* state;
+  int begun = 0;  ///< number of fills that the calling warp has begun
 
   __device__ __forceinline__ void init(int consumers) {
     for (int i = 0; i < slots; ++i) {
@@ -128,17 +129,22 @@ struct DeviceRing {
     warp.once([&] { state->empty[unsigned(i) % slots].arrive(); });
   }
 
+  /// Waits until slot i is empty. Returns false if over() is true before. The fence orders what threads have written to
+  /// the slot before bulk copies to it. It is not in fill(), as the data of a fill has been waited for by then.
   template <class F>
   __device__ __forceinline__ bool wait_empty(const Warp&, int i, F&& over) const {
-    if (i < slots) return true;
     const typename Warp::Wait wait;
-    while (!state->empty[unsigned(i) % slots].passed(int(unsigned(i) / slots) - 1)) {
+    while (i >= slots && !state->empty[unsigned(i) % slots].passed(int(unsigned(i) / slots) - 1)) {
       if (over()) return false;
       wait.pause();
     }
+#if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
+    if (!columns) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
     return true;
   }
-  __device__ __forceinline__ void fill(const Warp& warp, int i, const A* from, int count) const {
+  __device__ __forceinline__ void fill(const Warp& warp, int i, const A* from, int count) {
+    begun = i + 1;
     Mbarrier& full = state->full[unsigned(i) % slots];
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     warp.once([&] {
@@ -154,8 +160,9 @@ struct DeviceRing {
 #endif
   }
   /// Fills slot i with CHAIN_COLUMNS columns of V, with leading dimension LDB.
-  __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const A* from, index_t ld) const {
+  __device__ __forceinline__ void fill_columns_of_V(const Warp& warp, int i, const A* from, index_t ld) {
     using namespace block_columns;
+    begun = i + 1;
     Mbarrier& full = state->full[unsigned(i) % slots];
 #if GPUCHOLMOD_CLUSTERS(__CUDA_ARCH__)
     warp.once([&] {
@@ -174,7 +181,8 @@ struct DeviceRing {
   }
   /// Fills slot i with a tile of R, or a link, with leading dimension LDT.
   template <class T>
-  __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) const {
+  __device__ __forceinline__ void fill_columns(const Warp& warp, int i, const T* from, index_t ld) {
+    begun = i + 1;
 #if GPUCHOLMOD_SEGMENTS(__CUDA_ARCH__)
     using namespace block_columns;
     static_assert(columns);
@@ -193,6 +201,13 @@ struct DeviceRing {
       full.arrive();
     });
     if (!bulk) full.arrive();
+  }
+  /// Waits until every fill that the calling warp has begun is complete. A warp that fills a ring whose fills are not
+  /// all waited for does so before its thread block ends: the copies would go to memory of another thread block.
+  __device__ __forceinline__ void settle(const Warp&) const {
+    const typename Warp::Wait wait;
+    for (int i = begun > slots ? begun - slots : 0; i < begun; ++i)
+      while (!state->full[unsigned(i) % slots].passed(int(unsigned(i) / slots))) wait.pause();
   }
 
  private:
