@@ -11,10 +11,12 @@
 namespace gpucholmod::cuda {
 namespace {
 
-/// Queues to <- from (m x count), converted to the scalar of `to`.
+/// Queues to <- from (m x count), converted to the scalar of `to`. Without rows, as in a process that has no columns of
+/// the factor, there is nothing to launch.
 template <class S, class U>
 void convert_columns(const S* from, index_t from_ld, U* to, index_t to_ld, index_t m, index_t count,
                      cudaStream_t stream) {
+  if (m == 0) return;
   const dim3 grid(unsigned((m + convert_tile - 1) / convert_tile), unsigned((count + convert_tile - 1) / convert_tile));
   convert<false><<<grid, dim3(convert_tile, convert_rows), 0, stream>>>(MatrixView<const S>{from, m, count, from_ld},
                                                                        MatrixView<U>{to, m, count, to_ld});
