@@ -17,17 +17,17 @@ struct GroupsOfV {
 /// Returns the place of V(c, q) in the memory of V of a group: c, a column of the group; q, a column of V.
 GPUCHOLMOD_HOST_DEVICE constexpr int place_of_V(int q, int c) { return q / 8 * (8 * GROUP) + c * 8 + q % 8; }
 
-/// Loads V of a group, or of eight columns of the group, from its place.
-template <class Warp, int K, int columns = GROUP>
+/// Loads V of a group from its place.
+template <class Warp, int K>
 GPUCHOLMOD_HOST_DEVICE void get_V(const Warp& warp, State<Warp, K>& state, const typename Warp::Arithmetic* from) {
   GPUCHOLMOD_UNROLL
-  for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared, columns>(warp, from + j * 8 * GROUP, 8);
+  for (int j = 0; j < K / 8; ++j) state.V[j] = load_tile<Access::shared>(warp, from + j * 8 * GROUP, 8);
 }
-/// Stores V of a group, or of eight columns of the group, at its place.
-template <class Warp, int K, int columns = GROUP>
+/// Stores V of a group at its place.
+template <class Warp, int K>
 GPUCHOLMOD_HOST_DEVICE void put_V(const Warp& warp, const State<Warp, K>& state, typename Warp::Arithmetic* to) {
   GPUCHOLMOD_UNROLL
-  for (int j = 0; j < K / 8; ++j) store_tile<Access::shared, columns>(warp, state.V[j], to + j * 8 * GROUP, 8);
+  for (int j = 0; j < K / 8; ++j) store_tile(warp, state.V[j], to + j * 8 * GROUP, 8);
 }
 
 /// Returns the number of groups for which a thread block needs room, if it works on `columns` block columns at a time:
@@ -55,26 +55,23 @@ GPUCHOLMOD_HOST_DEVICE void take_V(const Warp& warp, State<Warp, K>& state, cons
     state.V[j] =
         load_columns<Access::transform>(warp, s.V + 8 * j * s.ldv + index_t(s.group_place(group)) * GROUP, s.ldv);
 }
-/// Copies V of `columns` columns of a group, from column `first` on, from global memory to its place `to`; with few
-/// registers.
-template <int K, int columns = GROUP, class Warp, class S>
-GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, int first, typename S::Arithmetic* to) {
-  const typename S::Arithmetic* from = s.V + index_t(s.group_place(group)) * GROUP + first;
+/// Copies V of a group from global memory to its place `to`; with few registers.
+template <int K, class Warp, class S>
+GPUCHOLMOD_HOST_DEVICE void bring_V(const Warp& warp, const S& s, int group, typename S::Arithmetic* to) {
+  const typename S::Arithmetic* from = s.V + index_t(s.group_place(group)) * GROUP;
   warp.each([&](int lane) {
-    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * columns; i += LANES)
-      to[place_of_V(i / columns, i % columns)] =
-          Warp::template read<Access::transform>(from + i / columns * s.ldv + i % columns);
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * GROUP; i += LANES)
+      to[place_of_V(i / GROUP, i % GROUP)] =
+          Warp::template read<Access::transform>(from + i / GROUP * s.ldv + i % GROUP);
   });
 }
-/// Copies V of `columns` columns of a group, from column `first` on, from its place `from` to the memory `V`; with few
-/// registers.
-template <int K, int columns = GROUP, class Warp, class S>
-GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename S::Arithmetic* from, const S& s, int group,
-                                    int first, typename S::Arithmetic* V) {
-  V += index_t(s.group_place(group)) * GROUP + first;
+/// Copies V of a group from its place `from` to the memory `V`, with leading dimension ldv; with few registers.
+template <int K, class Warp>
+GPUCHOLMOD_HOST_DEVICE void leave_V(const Warp& warp, const typename Warp::Arithmetic* from,
+                                    typename Warp::Arithmetic* V, index_t ldv) {
   warp.each([&](int lane) {
-    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * columns; i += LANES)
-      V[i / columns * s.ldv + i % columns] = from[place_of_V(i / columns, i % columns)];
+    GPUCHOLMOD_NO_UNROLL for (int i = lane; i < K * GROUP; i += LANES)
+      V[i / GROUP * ldv + i % GROUP] = from[place_of_V(i / GROUP, i % GROUP)];
   });
 }
 

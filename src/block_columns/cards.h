@@ -30,6 +30,8 @@ enum class Products {
 ///   gaps                 true if eight rows of such a sub-block begin in other banks than the eight before, for which
 ///                        each sub-block takes a sixteenth more memory
 ///   P_slots<K>           slots for P of row blocks, of a thread block that advances
+///   last_tiles<K>        tiles of R in shared memory for each group of LastGroups; 0: no room, or products take their
+///                        factors in place
 ///   transform_slots<K>   slots for block transforms, of a thread block that updates
 ///   finish_slots<K>      slots for P, of a thread block that finishes
 ///   Arithmetic<T>        the type of all arithmetic for a factor of T's: double, or T
@@ -47,6 +49,7 @@ struct Card90 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 2, inverted_at_once = 2;
   template <int K> static constexpr int ahead = 4;
   template <int K> static constexpr int P_slots = K > 16 ? 4 : K > 8 ? 8 : 16;
+  template <int K> static constexpr int last_tiles = 3;
   template <int K> static constexpr int transform_slots = K > 16 ? 2 : 3;
   template <int K> static constexpr int finish_slots = K > 16 ? 3 : 4;
 };
@@ -63,6 +66,7 @@ struct Card80 {
   static constexpr int cluster = 4, solve_teams = 2, tile_slots = 1, inverted_at_once = 1;
   template <int K> static constexpr int ahead = K > 16 ? 1 : 4;
   template <int K> static constexpr int P_slots = K > 16 ? 2 : K > 8 ? 4 : 8;
+  template <int K> static constexpr int last_tiles = K > 16 ? 0 : 3;
   template <int K> static constexpr int transform_slots = 2;
   template <int K> static constexpr int finish_slots = K > 16 ? 2 : 4;
 };
@@ -79,6 +83,7 @@ struct Card86 {
   static constexpr int cluster = 8, solve_teams = 1, tile_slots = 1, inverted_at_once = 1;
   template <int K> static constexpr int ahead = 2;
   template <int K> static constexpr int P_slots = K > 8 ? 2 : 4;
+  template <int K> static constexpr int last_tiles = 0;
   template <int K> static constexpr int transform_slots = K > 8 ? 1 : 2;
   template <int K> static constexpr int finish_slots = 1;
 };

@@ -117,7 +117,7 @@ class Closing {
         rescale<K>(warp, state, scaling());
         put_V<Warp, K>(warp, state, own);
         warp.sync();
-        leave_V<K>(warp, own, s_, group, 0, s_.V);
+        leave_V<K>(warp, own, s_.V + index_t(s_.group_place(group)) * GROUP, s_.ldv);
         warp.sync();
       }
     });

@@ -35,6 +35,8 @@ constexpr int REACH = 8;                  ///< row blocks before its own past wh
 constexpr int CHAIN_COLUMNS = 8;          ///< columns of V that a cluster solves for
 
 constexpr int SOLVE_WARPS = 4, ADVANCE_WARPS = 8, FINISH_WARPS = 8, UPDATE_WARPS = 11;
+constexpr int WARPS_OF_GROUP = 3;  ///< warps that update one of the last groups of a worker
+constexpr int LAST_GROUPS = UPDATE_WARPS / WARPS_OF_GROUP;  ///< number of these groups at most
 constexpr int SEND_P_WARPS = 2, SEND_WARPS = 1;
 constexpr int WORKERS_OF_STRIP = STRIP / GROUP;  ///< thread blocks that update a strip, a group each
 
@@ -137,9 +139,9 @@ struct SegmentRoles {
   int workers_within;
   /// The number of first groups of each of `workers` whose V is in V_outside, not in shared memory.
   int outside;
-  /// The row block from which on two warps of `workers` update a group, eight of its columns each. Ignored if products
-  /// take their factors in place.
-  int halved;
+  /// The row block from which on each of `workers` has LAST_GROUPS groups at most, and three warps update each. Ignored
+  /// if the card has no room for that.
+  int by_three;
 };
 
 /// Describes the share of one device in a factor that is stored on several devices, its device ranks.

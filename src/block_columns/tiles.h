@@ -78,24 +78,25 @@ class Cursor {
   int alone_until_ = 0;              ///< value of alone_until()
 };
 
+/// The words of shared memory from eight rows of all columns of a group, column after column without gaps, to the next
+/// eight rows.
+template <class Card>
+constexpr int eight_rows = 8 * GROUP + (Card::gaps ? GROUP / 2 : 0);
+
 /// Brings sub-blocks of R to one warp through places in shared memory, in the order of a cursor, `ahead` of them in
 /// advance. A sub-block is sixteen rows of the columns of a group (with Order::back sixteen columns of its rows). The
 /// compiler knows all that changes from one sub-block to the next, as a warp that has a tile to itself waits for every
-/// instruction. With a width of 8 two warps share a group, each eight of its columns.
-template <class Segment, int ahead, class Warp, int width = GROUP>
+/// instruction.
+template <class Segment, int ahead, class Warp>
 class Tiles {
   using T = typename Segment::Scalar;
   static constexpr bool forward = Segment::order == Order::forward;
   using Cursor = block_columns::Cursor<Segment::order>;
   /// Numbers in a copy, copies for a column of a sub-block, and columns that a warp copies at a time.
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
-  static_assert(forward || width == GROUP);
   static_assert(SUBS % ahead == 0);
 
  public:
-  /// The words from eight rows of all columns, column after column without gaps, to the next eight rows.
-  template <class Card>
-  static constexpr int eight_rows = 8 * width + (Card::gaps ? width / 2 : 0);
   static constexpr int EIGHT = eight_rows<typename Warp::Card>;
   /// The size of shared memory on a card, in words of the arithmetic, whatever T is.
   template <class Card>
@@ -122,16 +123,13 @@ class Tiles {
     warp.sync();
     return place(a);
   }
-  /// Waits for sub-block a of the next tile, its columns by eight rows each, and loads it as left factors of products
-  /// and, if as_tiles is not null, as tiles. The caller then calls next().
-  GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, int a, Left<Warp> R[2], Tile<Warp>* as_tiles = nullptr) const {
+  /// Waits for sub-block a of the next tile, its columns by eight rows each, and loads it as left factors of products.
+  /// The caller then calls next().
+  GPUCHOLMOD_HOST_DEVICE void take(const Warp& warp, int a, Left<Warp> R[2]) const {
     Warp::template wait_for_copies<ahead - 1>();
     warp.sync();
-    GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half) {
-      R[half] =
-          forward ? load_left<width>(warp, place(a) + half * EIGHT, 8) : load_rows(warp, place(a) + half * 8 * 8);
-      if (as_tiles) as_tiles[half] = load_tile<Access::shared, width>(warp, place(a) + half * EIGHT, 8);
-    }
+    GPUCHOLMOD_UNROLL for (int half = 0; half < 2; ++half)
+      R[half] = forward ? load_left(warp, place(a) + half * EIGHT, 8) : load_rows(warp, place(a) + half * 8 * 8);
   }
   /// Releases the place of sub-block a, and begins to copy a later sub-block to it.
   GPUCHOLMOD_HOST_DEVICE void next(const Warp& warp, const Segment& s, const Range& range, int a) {
@@ -151,8 +149,7 @@ class Tiles {
     more_ = at_.b < range.end;
     if (!more_) return;
     const index_t line = index_t(s.group_place(at_.group)) * GROUP, block = index_t(s.place(at_.b)) * NB;
-    const T* tile = forward ? s.group_in(at_.b, at_.group) + warp.id % (GROUP / width) * width * s.ld
-                            : s.R + block * s.ld + line;
+    const T* tile = forward ? s.group_in(at_.b, at_.group) : s.R + block * s.ld + line;
     step_ = forward ? IB : IB * s.ld;
     warp.each([&](int lane) { from_[lane] = tile + lane / parts * s.ld + lane % parts * pair; });
   }
@@ -171,7 +168,7 @@ class Tiles {
         const int row = lane % parts * pair;
         const T* from = from_[lane] + a * (forward ? index_t(IB) : step_);
         T* to = place(a) + row / 8 * EIGHT + lane / parts * 8 + row % 8;
-        GPUCHOLMOD_UNROLL for (int i = 0; i < width / columns; ++i)
+        GPUCHOLMOD_UNROLL for (int i = 0; i < GROUP / columns; ++i)
           Warp::copy_16(forward ? to + i * columns * 8 : place(a) + spot(row, i * columns + lane / parts),
                         from + i * columns * ld);
       });

@@ -49,31 +49,29 @@ struct alignas(2 * sizeof(T)) Pair {
   T x, y;
 };
 
-/// Returns the tile whose element (m, n) is p[m * ld + n]; with `rows` = 8 the other eight rows are zero.
-template <Access access, int rows = 16, class Warp, class T>
+/// Returns the tile whose element (m, n) is p[m * ld + n].
+template <Access access, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Tile<Warp> load_tile(const Warp& warp, const T* p, index_t ld) {
   using A = typename Warp::Arithmetic;
   Tile<Warp> tile;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const Pair<T> low = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at));
-    Pair<T> high{};
-    if constexpr (rows == 16) high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
+    const Pair<T> high = Warp::template read<access>(reinterpret_cast<const Pair<T>*>(at + 8 * ld));
     tile[lane] = {{A(low.x), A(low.y), A(high.x), A(high.y)}};
   });
   return tile;
 }
 
-/// Returns the left factor whose element (m, l) is p[m * ld + l], from shared memory; with `rows` = 8 the other eight
-/// rows are zero. Loads each word by itself, into the register from which a product takes the word.
-template <int rows = 16, class Warp, class T>
+/// Returns the left factor whose element (m, l) is p[m * ld + l], from shared memory. Loads each word by itself, into
+/// the register from which a product takes the word.
+template <class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE Left<Warp> load_left(const Warp& warp, const T* p, index_t ld) {
   Left<Warp> left;
   warp.each([&](int lane) {
     const T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const auto word = [](const T* from) { return typename Warp::Arithmetic(Warp::shared_word(from)); };
-    if constexpr (rows == 16) left[lane] = {{word(at), word(at + 8 * ld), word(at + 1), word(at + 8 * ld + 1)}};
-    else left[lane] = {{word(at), 0, word(at + 1), 0}};
+    left[lane] = {{word(at), word(at + 8 * ld), word(at + 1), word(at + 8 * ld + 1)}};
   });
   return left;
 }
@@ -124,14 +122,13 @@ GPUCHOLMOD_HOST_DEVICE Tile<Warp> as_tile(const Warp& warp, const Left<Warp>& le
   return tile;
 }
 
-template <Access access = Access::shared, int rows = 16, class Warp, class T>
+template <Access access = Access::shared, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_tile(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
     T* at = p + group_id(lane) * ld + 2 * thread_in_group(lane);
     const auto& q = tile[lane];
     Warp::template write<access>(reinterpret_cast<Pair<T>*>(at), {T(q.e[0]), T(q.e[1])});
-    if constexpr (rows == 16)
-      Warp::template write<access>(reinterpret_cast<Pair<T>*>(at + 8 * ld), {T(q.e[2]), T(q.e[3])});
+    Warp::template write<access>(reinterpret_cast<Pair<T>*>(at + 8 * ld), {T(q.e[2]), T(q.e[3])});
   });
 }
 
@@ -161,15 +158,14 @@ GPUCHOLMOD_HOST_DEVICE Left<Warp> load_stored_left(const Warp& warp, const typen
   return left;
 }
 
-/// Stores element (m, n) of the first `rows` rows of a tile at p[n * ld + m].
-template <Access access = Access::shared, int rows = 16, class Warp, class T>
+/// Stores element (m, n) of a tile at p[n * ld + m].
+template <Access access = Access::shared, class Warp, class T>
 GPUCHOLMOD_HOST_DEVICE void store_columns(const Warp& warp, const Tile<Warp>& tile, T* p, index_t ld) {
   warp.each([&](int lane) {
     const auto& q = tile[lane];
     T* at = p + 2 * thread_in_group(lane) * ld + group_id(lane);
     Warp::template write<access>(at, T(q.e[0]));
     Warp::template write<access>(at + ld, T(q.e[1]));
-    if constexpr (rows == 8) return;
     Warp::template write<access>(at + 8, T(q.e[2]));
     Warp::template write<access>(at + ld + 8, T(q.e[3]));
   });

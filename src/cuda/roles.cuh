@@ -22,19 +22,21 @@ constexpr int many_finishers = 16, blocks_for_many = 100, least_for_many = 96;
 /// The look-ahead distance: row blocks by which V is advanced ahead of the trailing update; why:
 /// inst/design/segments.md.
 constexpr int window = 16;
-/// The look-ahead distance on several ranks, where transforms take longer to arrive. In place the distance is `window`,
-/// as few thread blocks update that many block columns: inst/design/several-gpus.md.
-constexpr int window_on_several = 32;
-static_assert(window > block_columns::REACH && window_on_several > window);
+/// The look-ahead distance with many finishers: such a pass waits for the chain, not for memory. On several ranks,
+/// where transforms take longer to arrive, the distance is `window_on_several`. In place it is always `window`, as few
+/// thread blocks update that many block columns: inst/design/several-gpus.md.
+constexpr int window_with_many = 24, window_on_several = 32;
+static_assert(window > block_columns::REACH && window_with_many > window && window_on_several > window);
 
-/// The thread blocks on each rank that update within the window, in place: with 17 block columns there, most of these
-/// thread blocks have one group for each warp.
+/// The number of thread blocks on each of several ranks, or of a GPU that runs few at once, that update within the
+/// window, in place.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
-
-/// The largest number of groups left to a thread block at which two warps take each group. With 2 in place of 3, passes
-/// take about as long; with 5, passes of 16 and 32 columns take longer. Measured: log/tried.md, "Two warps for a
-/// group".
-constexpr int groups_to_halve = 3;
+/// Returns that number for one GPU that runs `least_for_many` thread blocks at once. Of 24 thread blocks each has three
+/// groups at a time, with the 17 block columns there. Measured: log/tried.md, "More thread blocks within the window".
+template <int K>
+constexpr int many_within(int blocks) {
+  return K <= 16 ? 24 : blocks <= 256 ? 32 : 16;
+}
 
 /// Returns the number of thread blocks of a launch that run at once on the rank that has the fewest, in whole clusters;
 /// 0 if a rank has no kernel.
@@ -64,7 +66,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   const int groups = s.blocks * GROUPS;
   const bool all = part == Part::all;
   s.solvers = all ? K / CHAIN_COLUMNS * Card::cluster : 0;
-  s.window = !all ? s.blocks - s.top : s.several() && !s.in_place() ? window_on_several : window;
+  const int far = s.several() ? window_on_several : finishers == many_finishers ? window_with_many : window;
+  s.window = !all ? s.blocks - s.top : s.in_place() ? window : far;
   const int first = s.top < 0 ? 0 : 1 + REACH;  // the first block column that is advanced
   // Groups to be advanced at a time.
   const int ahead = std::max(0, std::min(s.end - first, s.window - REACH)) * GROUPS;
@@ -80,8 +83,8 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
     here = std::min(here / WORKERS_OF_STRIP, (s.blocks / BLOCKS + ranks - 1) / ranks) * WORKERS_OF_STRIP;
   s.workers = here * ranks;
   s.workers_within = within * ranks;
-  const int to_halve = groups_to_halve * s.workers, near = within > 0 ? s.window + 1 : 0;
-  s.halved = groups <= to_halve ? s.top : std::max(s.blocks - near - to_halve / GROUPS, 0);
+  const int last = LAST_GROUPS * s.workers, near = within > 0 ? s.window + 1 : 0;
+  s.by_three = groups <= last ? s.top : std::max(s.blocks - near - last / GROUPS, 0);
   if (s.workers <= 0) return false;
   if (s.solvers + advancers + s.finishers + within + here > most) return false;
   constexpr int room = WorkerMemory<K, Card, A>::template groups<SegmentOf<T, A>>;
@@ -97,16 +100,18 @@ bool assign_roles(SegmentOf<T, A>& s, Part part, int most, int finishers, int wo
   return within == 0 || groups_within(s, Share{0, s.workers_within, groups}) <= room;
 }
 
-/// Divides the thread blocks as above, with many finishers if they pay. In place, if there are too few thread blocks,
-/// tries half the finishers and half the workers within the window, then half the finishers alone, as shared memory has
-/// to hold V of all groups that a worker updates there. On a card of 9.0 half the workers have no room there for 32
-/// columns of V of their groups.
+/// Divides the thread blocks as above, with many finishers and many workers within the window if they pay. In place, if
+/// there are too few thread blocks, tries half the finishers and half of `workers_within`, then half the finishers
+/// alone, as shared memory has to hold V of all groups that a worker updates there. On a card of 9.0 half the workers
+/// have no room there for 32 columns of V of their groups.
 template <class Card, int K, class T, class A>
 bool assign_roles(SegmentOf<T, A>& s, Part part, int most) {
   if constexpr (!computes_with<T, A, Card> || !fits<K, Card, A>) return false;
-  const bool many = s.blocks <= blocks_for_many && most >= least_for_many;
-  if (many && assign_roles<Card, K, T, A>(s, part, most, many_finishers, workers_within)) return true;
-  if (assign_roles<Card, K, T, A>(s, part, most, finishers, workers_within)) return true;
+  const bool runs_many = most >= least_for_many;
+  const int within = runs_many && !s.several() ? many_within<K>(s.blocks) : workers_within;
+  if (runs_many && s.blocks <= blocks_for_many && assign_roles<Card, K, T, A>(s, part, most, many_finishers, within))
+    return true;
+  if (assign_roles<Card, K, T, A>(s, part, most, finishers, within)) return true;
   if (!s.in_place()) return false;
   return (!s.several() && assign_roles<Card, K, T, A>(s, part, most, finishers / 2, workers_within / 2)) ||
          assign_roles<Card, K, T, A>(s, part, most, finishers / 2, workers_within);

@@ -217,6 +217,15 @@ struct HostTeamOf {
   /// Returns to each warp the value of f for this warp, without a barrier. (Here all warps have one value.)
   template <class F>
   bool all_warps(F&& f) { return all_sync(f); }
+  /// Calls f(warp, i) in the warps for which is_first(warp), and g(warp, i) in the others, for i from `begin` on, until
+  /// calls return false or i is `end`; without a barrier. Returns this i. Here every warp has done i before one does
+  /// i + 1, and of these the first ones are first.
+  template <class P, class F, class G>
+  int each_in_step(int begin, int end, P&& is_first, F&& f, G&& g) {
+    int i = begin;
+    while (i < end && all_sync([&](Warp& warp) { return is_first(warp) ? f(warp, i) : g(warp, i); })) ++i;
+    return i;
+  }
   template <class F>
   void threads_sync(F&& f) {
     for (int thread = 0; thread < warp_count * LANES; ++thread) f(thread);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -16,6 +17,9 @@ namespace gpucholmod::test {
 class Threads {
  public:
   using Time = std::chrono::steady_clock::time_point;
+  /// A message on its way. It is copied and destroyed while mutex_ is free: its memory may be page-locked, for which
+  /// another lock is taken, and a thread that has this lock may wait for mutex_.
+  using Content = std::shared_ptr<const mpi::Bytes>;
 
   /// Makes mailboxes for `size` processes. Each message takes a random time of up to `delay` seconds.
   explicit Threads(int size, double delay = 0) : boxes_(size), delay_(delay) {}
@@ -25,12 +29,12 @@ class Threads {
     Process(Threads& all, int rank) : all_(all), rank_(rank) {}
     int rank() const override { return rank_; }
     int size() const override { return int(all_.boxes_.size()); }
-    void send(int to, std::shared_ptr<const mpi::Bytes> message) override { all_.post(rank_, to, *message); }
+    void send(int to, std::shared_ptr<const mpi::Bytes> message) override { all_.post(rank_, to, std::move(message)); }
     bool receive(int& from, mpi::Bytes& message) override {
-      mpi::Bytes come;
-      if (!all_.fetch(rank_, from, come)) return false;
-      message = mpi::Bytes(come.size(), memory_for(come.size()));
-      std::copy(come.begin(), come.end(), message.begin());
+      const Content come = all_.fetch(rank_, from);
+      if (!come) return false;
+      message = mpi::Bytes(come->size(), memory_for(come->size()));
+      std::copy(come->begin(), come->end(), message.begin());
       return true;
     }
     bool gone(int process) override {
@@ -54,33 +58,35 @@ class Threads {
   struct Message {
     int from;
     Time due;
-    mpi::Bytes content;
+    Content content;
   };
   struct Box {
     std::deque<Message> messages;
     bool gone = false;
   };
 
-  void post(int from, int to, const mpi::Bytes& content) {
+  void post(int from, int to, Content content) {
     const std::lock_guard<std::mutex> lock(mutex_);
+    bytes += double(content->size());
     const double wait = delay_ * std::uniform_real_distribution<>()(random_);
     boxes_[to].messages.push_back(
-        {from, std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::int64_t(1e9 * wait)), content});
+        {from, std::chrono::steady_clock::now() + std::chrono::nanoseconds(std::int64_t(1e9 * wait)),
+         std::move(content)});
     ++messages;
-    bytes += double(content.size());
   }
-  bool fetch(int rank, int& from, mpi::Bytes& message) {
+  /// Returns a message that has come, or null.
+  Content fetch(int rank, int& from) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::deque<Message>& box = boxes_[rank].messages;
     const Time now = std::chrono::steady_clock::now();
     for (auto one = box.begin(); one != box.end(); ++one) {
       if (one->due > now) continue;
       from = one->from;
-      message = std::move(one->content);
+      Content content = std::move(one->content);
       box.erase(one);
-      return true;
+      return content;
     }
-    return false;
+    return nullptr;
   }
 
   std::mutex mutex_;

@@ -44,16 +44,17 @@ struct SegmentsRun {
   int lead = 0;  ///< device rank of the first rank: its strips are number lead, lead + ranks, ...
   int workers_within = 2;  ///< number that update within the window, in place; several ranks: WORKERS_OF_STRIP of each
   int outside = 0;  ///< number of each worker's first groups, beyond the window, whose V is not in shared memory
-  int halved = INT_MAX;  ///< row block from which on two warps update a group, if the card's products allow that
+  /// The row block from which on three warps update a group, if a worker has few groups by then, and the card has room.
+  bool by_three = false;
 };
 /// Returns `how` with V of the first `groups` groups of each worker outside of shared memory, or of all.
 inline SegmentsRun outside(SegmentsRun how, int groups = INT_MAX) {
   how.outside = groups;
   return how;
 }
-/// Returns `how` with two warps to a group from row block `from` on.
-inline SegmentsRun halved(int from, SegmentsRun how) {
-  how.halved = from;
+/// Returns `how` with three warps to a group as soon as each worker has LAST_GROUPS groups at most.
+inline SegmentsRun by_three(SegmentsRun how) {
+  how.by_three = true;
   return how;
 }
 

@@ -170,6 +170,14 @@ struct HostPost {
   Post of(int side) { return {of_team[side], X, V}; }
 };
 
+/// The relay of LastGroups: warps of a team run one after the other, and the one that fills is first.
+struct HostRelay {
+  template <class Warp> void wait(const Warp&, int, int, int) const {}
+  template <class Warp> void release(const Warp&, int, int) const {}
+  template <class Warp> void wait_empty(const Warp&, int, int, int) const {}
+  template <class Warp> void fill(const Warp&, int, int) const {}
+};
+
 /// Returns the words of shared memory that tiles of R need at most.
 template <class S>
 size_t places(const S&) {
@@ -284,8 +292,10 @@ void run_segment_on_host(const S& s, const Disturb& disturb) {
       start(within ? "within" : "update", w, [=, &s, &transforms] {
         const Share share{worker, workers, s.blocks * GROUPS};
         const int groups = within ? groups_within(s, share) : std::max(share.count() - s.outside, 1);
-        std::vector<A> shared(places(s) + size_t(groups) * GroupsOfV<K, A>::words, std::numeric_limits<A>::quiet_NaN());
-        update_groups<S, K>(Team{shared.data(), UPDATE_WARPS}, s, worker, within, transforms);
+        constexpr int last = LastGroupsSize<K, Card, typename S::Scalar, A>::words;
+        std::vector<A> shared(std::max(places(s) + size_t(groups) * GroupsOfV<K, A>::words, size_t(last)),
+                              std::numeric_limits<A>::quiet_NaN());
+        update_groups<S, K>(Team{shared.data(), UPDATE_WARPS}, s, worker, within, transforms, HostRelay{});
       });
       start("feed", w, [=, &s, &transforms] { feed_transforms<K>(Warp{}, s, within ? s.window : 0, transforms); });
     }

@@ -206,7 +206,8 @@ class HostPassOf : public HostPass<T> {
                                                : how.workers_within;
     s_.window = all ? how.window : s_.blocks - s_.top;
     s_.outside = how.outside;
-    s_.halved = how.halved;
+    const int near = s_.workers_within > 0 ? s_.window + 1 : 0, last = block_columns::LAST_GROUPS * s_.workers;
+    s_.by_three = how.by_three ? std::max(s_.blocks - near - last / block_columns::GROUPS, s_.top) : INT_MAX;
     if (how.ranks > 1) run_on_ranks<Card>(how);
     else run_on_rank<Card>(s_, how);
   }

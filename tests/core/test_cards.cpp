@@ -34,7 +34,7 @@ PassOutcome expect_same_on_all_cards(const Problem<double>& p, SegmentsRun how) 
 TEST(Cards, ReachTheSameBits) {
   const SegmentsRun runs[] = {{},
                               outside({7, 1, 12, Into::other_memory, 3, 1}),
-                              halved(0, {2, 5, 24, Into::place, 2, 3})};
+                              by_three({7, 5, 12, Into::other_memory, 2, 3})};
   PassOutcome done;
   for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16))
     for (const SegmentsRun& how : runs) {
@@ -53,6 +53,7 @@ TEST(Cards, ReachTheSameBitsWithManyRowBlocks) {
     for (const index_t k : {3, 16}) {
       SegmentsRun how;
       how.delay = unsigned(k);
+      how.by_three = k == 16;
       const Problem<double> p = random_problem(sign, n, k);
       EXPECT_EQ(expect_same_on_all_cards(p, how).pivot, -1);
       how.panels = 3;

@@ -93,8 +93,9 @@ const SegmentsRun schedules[] = {
     outside({7, 1, 12, other, 3, 1}),
     outside({3, 2, narrow, other, 2, 2}),
     outside({2, 3, 10, Into::place, 5, 1}), outside({3, 2, 12, other, 4, 2}, 1), outside({2, 1, 10, Into::place, 2}, 3),
-    halved(0, {1, 2, narrow, other, 3, 1}), halved(3, {7, 1, 12, other, 2, 2}),
-    halved(0, {3, 2, 12, Into::place, 5, 2}), halved(2, outside({2, 5, narrow, Into::place, 2, 3})),
+    by_three({7, 2, narrow, other, 3, 1}), by_three({4, 1, 12, other, 2, 2}),
+    by_three({3, 2, narrow, Into::place, 5, 2}), by_three(outside({7, 5, narrow, Into::place, 2, 3})),
+    by_three(outside({9, 2, narrow, other, 3, 2}, 1)),
 };
 
 /// Checks that the order in which teams proceed changes no bit of the result, and no count of what was done. Returns
@@ -106,7 +107,7 @@ PassOutcome expect_same_in_any_schedule(const Problem<double>& p) {
   for (const SegmentsRun& how : schedules) {
     SCOPED_TRACE("workers " + std::to_string(how.workers) + ", finishers " + std::to_string(how.finishers) +
                  ", window " + std::to_string(how.window) + ", delay " + std::to_string(how.delay) +
-                 (how.outside > 0 ? ", V outside" : "") + (how.halved < INT_MAX ? ", halved" : ""));
+                 (how.outside > 0 ? ", V outside" : "") + (how.by_three ? ", by three" : ""));
     const SegmentsResult<T> result = run_segments<T>(p, how);
     EXPECT_TRUE(same_bits(result.memory, expected.memory));
     EXPECT_TRUE(same(result.done, expected.done));
@@ -149,8 +150,8 @@ SegmentsRun ranks(int count, int lead, SegmentsRun how) {
 }
 const SegmentsRun on_ranks[] = {
     ranks(2, 0, {8, 2, narrow, other, 3}), ranks(3, 2, outside({8, 3, 12, other, 5})),
-    ranks(3, 1, {8, 1, narrow, Into::place, 2}), ranks(2, 1, halved(0, {8, 3, 12, other})),
-    ranks(2, 1, halved(4, outside({8, 3, 12, Into::place, 3}))), ranks(2, 0, halved(6, outside({8, 3, 12, other}, 1)))};
+    ranks(3, 1, {8, 1, narrow, Into::place, 2}), ranks(2, 1, by_three({8, 3, 12, other})),
+    ranks(2, 1, by_three(outside({8, 3, 12, Into::place, 3}))), ranks(2, 0, by_three(outside({8, 3, 12, other}, 1)))};
 
 template <class T>
 PassOutcome expect_same_on_ranks(const Problem<double>& p) {

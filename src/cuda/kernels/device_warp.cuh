@@ -102,6 +102,15 @@ struct DeviceTeamOf {
   /// Returns f(warp) to each warp by itself, without a barrier.
   template <class F>
   __device__ __forceinline__ bool all_warps(F&& f) { return f(warp); }
+  /// Calls f(warp, i) in the warps for which is_first(warp), and g(warp, i) in the others, for i from `begin` on, until
+  /// a call returns false or i is `end`; without a barrier. Returns this i.
+  template <class P, class F, class G>
+  __device__ __forceinline__ int each_in_step(int begin, int end, P&& is_first, F&& f, G&& g) {
+    int i = begin;
+    if (is_first(warp)) GPUCHOLMOD_NO_UNROLL for (; i < end && f(warp, i); ++i) {}
+    else GPUCHOLMOD_NO_UNROLL for (; i < end && g(warp, i); ++i) {}
+    return i;
+  }
   /// Calls f(number of the thread) in every thread, then waits at a barrier.
   template <class F>
   __device__ __forceinline__ void threads_sync(F&& f) {

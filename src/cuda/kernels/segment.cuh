@@ -139,7 +139,7 @@ __device__ __forceinline__ void advance_role(const Segment& s, int advancer, dou
   }
 }
 
-/// Runs the role TrailingUpdate. `block` is the number of the thread block among those that update on this rank. Thread
+/// Runs update_groups(). `block` is the number of the thread block among those that update on this rank. Thread
 /// blocks that update within the window come first.
 template <int K, class Segment>
 __device__ __forceinline__ void work_role(const Segment& s, int block, double* shared, int warp, int lane) {
@@ -151,9 +151,14 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   A* const memory = reinterpret_cast<A*>(shared);
   StagingRing transforms{memory + S::transforms, BlockTransform<K>::words,
                          reinterpret_cast<typename StagingRing::State*>(shared)};
-  static_assert(sizeof(typename StagingRing::State) <= S::transforms * sizeof(A));
+  const DeviceRelay<A> relay{reinterpret_cast<typename DeviceRelay<A>::State*>(memory + S::relay)};
+  static_assert(sizeof(typename StagingRing::State) <= S::relay * sizeof(A) &&
+                sizeof(typename DeviceRelay<A>::State) <= (S::transforms - S::relay) * sizeof(A));
+  static_assert(S::tiles + LastGroupsSize<K, typename Team::Warp::Card, typename Segment::Scalar, A>::words <=
+                Team::Warp::Card::shared / int(sizeof(A)));
   if (threadIdx.x == 0) {
     transforms.init(UPDATE_WARPS);
+    relay.init();
     fence_barriers();
   }
   __syncthreads();
@@ -161,7 +166,7 @@ __device__ __forceinline__ void work_role(const Segment& s, int block, double* s
   const bool within = block < few;
   if (warp < UPDATE_WARPS) {
     const Team team{memory + S::tiles, {warp, lane}, 1, UPDATE_WARPS};
-    update_groups<Segment, K>(team, s, s.worker(within ? block : block - few), within, transforms);
+    update_groups<Segment, K>(team, s, s.worker(within ? block : block - few), within, transforms, relay);
   } else if (warp == UPDATE_WARPS) {
     feed_transforms<K>(DeviceWarpOf<A>{0, lane}, s, within ? s.window : 0, transforms);
   }

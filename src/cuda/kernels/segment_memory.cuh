@@ -5,10 +5,10 @@
 #include "block_columns/advance.h"
 #include "block_columns/finish.h"
 #include "block_columns/inverses.h"
+#include "block_columns/last_groups.h"
 #include "block_columns/send.h"
 #include "block_columns/solve.h"
-#include "block_columns/tiles.h"
-#include "cuda/kernels/staging_ring.cuh"
+#include "cuda/kernels/device_relay.cuh"
 
 namespace gpucholmod::cuda {
 
@@ -46,11 +46,12 @@ struct AdvanceMemory {
            near_groups(s, share) * block_columns::GroupsOfV<K, A>::words;
   }
 };
-/// The shared memory of TrailingUpdate, in words of A's; the state of the staging ring comes first.
+/// The shared memory of TrailingUpdate and LastGroups, in words of A's; the states of the staging ring and of the relay
+/// come first.
 template <int K, class Card, class A>
 struct WorkerMemory {
   static constexpr int transform_slots = Card::template transform_slots<K>;
-  static constexpr int transforms = of_doubles<A>(16),
+  static constexpr int relay = of_doubles<A>(8), transforms = of_doubles<A>(32),
                        tiles = transforms + transform_slots * block_columns::BlockTransform<K>::words;
   /// The number of groups whose V has room in the rest of shared memory.
   template <class Segment>
