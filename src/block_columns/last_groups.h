@@ -4,7 +4,7 @@
 
 namespace gpucholmod::block_columns {
 
-/// The halves of a row block in LastGroups.
+/// The number of parts of a row block in LastGroups: a warp finds R~ of each.
 constexpr int HALVES = 2;
 
 /// The shared memory of LastGroups on a card, in words of A's; V that is relayed comes first.
@@ -16,13 +16,14 @@ struct LastGroupsSize {
       LAST_GROUPS * (SUBS * GroupsOfV<K, A>::words + tiles * tile * int(sizeof(T)) / int(sizeof(A)));
 };
 
-/// Updates the last groups of a worker, three at most, row block after row block, with three warps for each group. The
-/// next row block waits for V alone, not for R~. So one warp finds V, and leaves V before each sub-block in shared
-/// memory, where two others, each for two sub-blocks, find R~ behind it. R comes to shared memory once, for all three.
-/// All sums have the order that they have in TrailingUpdate.
+/// Updates the last groups of a worker, at most LAST_GROUPS, row block after row block, with three warps for each
+/// group. Work on the next row block needs V, not R~. So one warp finds V, and stores in shared memory V as it is
+/// before each sub-block; two other warps find R~ from that, each for two sub-blocks. The first warp copies R to
+/// shared memory once, for all three warps. All sums have the same order as in TrailingUpdate.
 ///
-/// `relay` is the means by which the warps of a group wait for each other. Its turns are the row blocks, each in two
-/// halves: V before the two sub-blocks of a half and R of these are there, or have been read.
+/// `relay` makes the warps of a group wait for each other. A turn is a row block, in two halves. A half is full when R
+/// of its two sub-blocks, and V before each of them, are in shared memory; it is empty when the warp that finds R~ of
+/// the half has read them.
 template <class Segment, int K, class Team, class StagingRing, class Relay>
 class LastGroups : WorkerGroups<Segment, K, Team> {
   using Base = WorkerGroups<Segment, K, Team>;
@@ -35,7 +36,8 @@ class LastGroups : WorkerGroups<Segment, K, Team> {
   static constexpr int pair = 16 / int(sizeof(T)), parts = IB / pair, columns = LANES / parts;
 
  public:
-  static constexpr bool has_room = tiles > 0 && !Warp::in_place;
+  static constexpr bool has_room = tiles > 0;
+  static_assert(!has_room || (tiles > 1 && !Warp::in_place));
 
   /// team.shared has Size::words; V of the groups is where TrailingUpdate has it.
   GPUCHOLMOD_HOST_DEVICE LastGroups(Team team, const Segment& segment, int worker, StagingRing& ring, Relay relay)
@@ -87,14 +89,16 @@ class LastGroups : WorkerGroups<Segment, K, Team> {
 
  private:
   struct Held {
-    int group, end;         ///< the group, and the end of its row blocks; if there is none, where the warp begins
+    int group;             ///< the group; not set if the warp has none
+    int end;               ///< end of the group's row blocks; if the warp has no group, where run() begins
     State<Warp, K> state;  ///< V
   };
 
   GPUCHOLMOD_HOST_DEVICE Range range() const { return Base::range(LAST_GROUPS, s_.end); }
-  /// Returns the row block behind the last that a group has, beyond the window if there are workers within.
+  /// Returns the row block behind the last one that this worker updates in a group.
   GPUCHOLMOD_HOST_DEVICE int end_of(int group) const { return group / GROUPS - range().nearest + 1; }
-  /// Returns the number of a warp's group among those of the thread block, and the warp's part: 0 finds V.
+  /// Returns the number of the warp's group among the last groups; LAST_GROUPS or more: the warp has no group. part()
+  /// returns 0 for the warp that finds V, 1 and 2 for the warps that find R~ of the first and of the second half.
   GPUCHOLMOD_HOST_DEVICE static int number(const Warp& warp) { return warp.id / WARPS_OF_GROUP; }
   GPUCHOLMOD_HOST_DEVICE static int part(const Warp& warp) { return warp.id % WARPS_OF_GROUP; }
 

@@ -196,8 +196,8 @@ class TrailingUpdate : WorkerGroups<Segment, K, Team> {
   typename Team::template PerWarp<Held> held_;
 };
 
-/// Updates the groups of a worker in all row blocks. A warp takes a group, but three warps from row block s.by_three
-/// on, except within the window.
+/// Updates the groups of a worker in all row blocks. One warp updates a group; from row block s.by_three on three warps
+/// do, beyond the window and if the card has room.
 template <class Segment, int K, class Team, class StagingRing, class Relay>
 GPUCHOLMOD_HOST_DEVICE void update_groups(Team team, const Segment& s, int worker, bool within, StagingRing& ring,
                                           Relay relay) {

@@ -23,16 +23,17 @@ constexpr int many_finishers = 16, blocks_for_many = 100, least_for_many = 96;
 /// inst/design/segments.md.
 constexpr int window = 16;
 /// The look-ahead distance with many finishers: such a pass waits for the chain, not for memory. On several ranks,
-/// where transforms take longer to arrive, the distance is `window_on_several`. In place it is always `window`, as few
-/// thread blocks update that many block columns: inst/design/several-gpus.md.
+/// where transforms take longer to arrive, the distance is `window_on_several`. In place it is always `window`: longer
+/// distances took longer there (log/tried.md, "More thread blocks within the window").
 constexpr int window_with_many = 24, window_on_several = 32;
 static_assert(window > block_columns::REACH && window_with_many > window && window_on_several > window);
 
 /// The number of thread blocks on each of several ranks, or of a GPU that runs few at once, that update within the
 /// window, in place.
 constexpr int workers_within = block_columns::WORKERS_OF_STRIP;
-/// Returns that number for one GPU that runs `least_for_many` thread blocks at once. Of 24 thread blocks each has three
-/// groups at a time, with the 17 block columns there. Measured: log/tried.md, "More thread blocks within the window".
+/// Returns that number for one GPU that runs at least `least_for_many` thread blocks at once. With 24 thread blocks,
+/// each has at most three groups at a time in the 17 block columns within the window. Measured: log/tried.md, "More
+/// thread blocks within the window".
 template <int K>
 constexpr int many_within(int blocks) {
   return K <= 16 ? 24 : blocks <= 256 ? 32 : 16;

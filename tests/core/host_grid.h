@@ -218,8 +218,8 @@ struct HostTeamOf {
   template <class F>
   bool all_warps(F&& f) { return all_sync(f); }
   /// Calls f(warp, i) in the warps for which is_first(warp), and g(warp, i) in the others, for i from `begin` on, until
-  /// calls return false or i is `end`; without a barrier. Returns this i. Here every warp has done i before one does
-  /// i + 1, and of these the first ones are first.
+  /// calls return false or i is `end`; without a barrier. Returns this i. Here all warps do i before one does i + 1, in
+  /// the order of their numbers.
   template <class P, class F, class G>
   int each_in_step(int begin, int end, P&& is_first, F&& f, G&& g) {
     int i = begin;

@@ -170,7 +170,8 @@ struct HostPost {
   Post of(int side) { return {of_team[side], X, V}; }
 };
 
-/// The relay of LastGroups: warps of a team run one after the other, and the one that fills is first.
+/// The relay of LastGroups. Nothing has to wait: the warps of a team run one after the other, and of the warps of a
+/// group the one that fills comes first.
 struct HostRelay {
   template <class Warp> void wait(const Warp&, int, int, int) const {}
   template <class Warp> void release(const Warp&, int, int) const {}

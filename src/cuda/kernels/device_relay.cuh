@@ -4,8 +4,8 @@
 
 namespace gpucholmod::cuda {
 
-/// The means by which the warps of a group wait for each other in LastGroups: mbarriers for each half of a row block of
-/// each group. One warp fills a half, another reads it.
+/// The mbarriers by which the warps of a group wait for each other in LastGroups: two for each half of a row block of
+/// each group. One warp fills a half, another warp reads it.
 template <class A>
 struct DeviceRelay {
   using Warp = DeviceWarpOf<A>;
