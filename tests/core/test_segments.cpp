@@ -93,9 +93,8 @@ const SegmentsRun schedules[] = {
     outside({7, 1, 12, other, 3, 1}),
     outside({3, 2, narrow, other, 2, 2}),
     outside({2, 3, 10, Into::place, 5, 1}), outside({3, 2, 12, other, 4, 2}, 1), outside({2, 1, 10, Into::place, 2}, 3),
-    by_three({7, 2, narrow, other, 3, 1}), by_three({4, 1, 12, other, 2, 2}),
+    by_three({7, 2, narrow, other, 3, 1}), by_three({4, 1, 12, other, 2}), by_three(outside({9, 2, 9, other, 3, 2}, 1)),
     by_three({3, 2, narrow, Into::place, 5, 2}), by_three(outside({7, 5, narrow, Into::place, 2, 3})),
-    by_three(outside({9, 2, narrow, other, 3, 2}, 1)),
 };
 
 /// Checks that the order in which teams proceed changes no bit of the result, and no count of what was done. Returns
