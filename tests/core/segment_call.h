@@ -44,7 +44,7 @@ struct SegmentsRun {
   int lead = 0;  ///< device rank of the first rank: its strips are number lead, lead + ranks, ...
   int workers_within = 2;  ///< number that update within the window, in place; several ranks: WORKERS_OF_STRIP of each
   int outside = 0;  ///< number of each worker's first groups, beyond the window, whose V is not in shared memory
-  /// The row block from which on three warps update a group, if a worker has few groups by then, and the card has room.
+  /// True if three warps update a group as soon as each worker has LAST_GROUPS groups at most, if the card has room.
   bool by_three = false;
 };
 /// Returns `how` with V of the first `groups` groups of each worker outside of shared memory, or of all.

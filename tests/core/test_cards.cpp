@@ -34,6 +34,7 @@ PassOutcome expect_same_on_all_cards(const Problem<double>& p, SegmentsRun how) 
 TEST(Cards, ReachTheSameBits) {
   const SegmentsRun runs[] = {{},
                               outside({7, 1, 12, Into::other_memory, 3, 1}),
+                              {2, 5, 24, Into::place, 2, 3},
                               by_three({7, 5, 12, Into::other_memory, 2, 3})};
   PassOutcome done;
   for (const Problem<double>& p : of_every_kind(sanitized ? 200 : 300, 16))
